@@ -119,7 +119,8 @@ std::optional<CallSpec> small_cluster(const CallCompiler& whole, Rank ranks) {
   if (!is_nccl && !faults.empty()) return std::nullopt;
   const auto grid = grid_of(whole);
   if (!grid) return std::nullopt;
-  const auto [nodes, per_node] = *grid;
+  const Rank nodes = grid->nodes;
+  const Rank per_node = grid->per_node;
   const std::set<Rank> touched = is_nccl ? touched_nodes(whole) : std::set<Rank>{};
   Rank count = std::max<Rank>(ranks / per_node, 2);
   count = std::max(count, static_cast<Rank>(2 * touched.size()));

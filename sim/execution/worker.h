@@ -25,13 +25,11 @@ struct Worker {
   Program::Iterator at;  ///< in it
   const Schedule* schedule = nullptr;
   LaneSetting setting;           ///< what its slices cost
-  double share = 1;              ///< of what is full, beside a lane like others of its thread block
   FifoId first_fifo = 0;         ///< of its channel
   std::uint32_t first_list = 0;  ///< CallLayout::fifos_of()
   std::uint32_t copies = 1;      ///< equal workers for which it stands, itself among them
   std::uint32_t channel = 0;
   Rank rank = 0;  ///< or the agent
-  bool is_agent = false;
   std::uint32_t lane = 0;
   std::uint32_t loops = 0;
   std::uint32_t loop = 0;
@@ -41,14 +39,16 @@ struct Worker {
   std::uint32_t pieces = 1;           ///< that the slice has
   std::int64_t slice_bytes = 0;       ///< data of the slice that it is at,
   std::int64_t piece_bytes = 0;       ///< and of every piece of it but the last
-  RouteId store_route = 0;            ///< of what it keeps
   BytesPerSecond shared = unlimited;  ///< what the lanes of its thread block send in all
   BytesPerSecond part = unlimited;    ///< what of that is its own while all of them are busy
   double demand = 0;  ///< what it could put on links, in bytes per second, while it sends
+  double share = 1;   ///< of what is full, beside a lane like others of its thread block
   WorkerId other_lane = no_worker;  ///< a tree's, in the same thread block
+  bool is_agent = false;            ///< whether `rank` is one
   bool served_alike = false;        ///< whether jitter is that of all ranks on its channel
   bool contends = false;            ///< whether it and others slow each other down on links
   Seconds ready_since = never;      ///< when nothing but messages kept it from beginning
+  RouteId store_route = 0;          ///< of what it keeps
   std::uint32_t flows = 0;
   State state = State::finished;  ///< until its rank launches it
   RecordId record = no_record;

@@ -16,7 +16,7 @@
 namespace collsim {
 namespace {
 
-constexpr BytesPerSecond rate = gigabytes_per_second(20);
+constexpr BytesPerSecond link_rate = gigabytes_per_second(20);
 constexpr Seconds alpha = microseconds(2);
 
 const std::vector<std::string> names{
@@ -54,8 +54,8 @@ Call make_call(const std::string& name, Rank ranks, Rank per_node, bool private_
   const Placement placement = uniform_placement(ranks, per_node);
   const Plan plan = make_plan(Collective::all_reduce, name, placement);
   const DataPartition partition(plan, size, Bytes{4}, chunking);
-  const Wiring wiring = private_links ? test::private_wiring(plan, rate, alpha)
-                                      : test::switch_wiring(plan, rate, alpha);
+  const Wiring wiring = private_links ? test::private_wiring(plan, link_rate, alpha)
+                                      : test::switch_wiring(plan, link_rate, alpha);
   return {plan, placement, partition, wiring, Calibration{}};
 }
 

@@ -119,7 +119,7 @@ TEST(TextbookExchange, folded_before_it_is_laid_out_ends_as_if_it_were_not) {
         SCOPED_TRACE(calibration + (" " + std::to_string(elements)));
         CallSpec spec = textbook_exchange(topology, calibration);
         spec.run.protocol = protocol;
-        expect_folds_exactly(spec, Bytes{16 * 4 * 15 * elements});
+        expect_folds_exactly(spec, Bytes{std::int64_t{16} * 4 * 15 * elements});
       }
     }
   }
@@ -128,10 +128,11 @@ TEST(TextbookExchange, folded_before_it_is_laid_out_ends_as_if_it_were_not) {
 TEST(TextbookExchange, of_one_rank_a_node_is_that_of_one_rank) {
   const Topology topology = load_topology(find_data_file("switch-64", "topologies"));
   const CallSpec spec = textbook_exchange(topology, "ideal");
-  expect_folds_exactly(spec, Bytes{64 * 4096});
+  expect_folds_exactly(spec, Bytes{std::int64_t{64} * 4096});
   LayoutMemo memo;
   const CallCompiler compiler(spec);
-  EXPECT_EQ(folded_exchange(compiler, Bytes{64 * 4096}, memo)->call.plan().ranks(), 1U);
+  EXPECT_EQ(folded_exchange(compiler, Bytes{std::int64_t{64} * 4096}, memo)->call.plan().ranks(),
+            1U);
 }
 
 bool folds_first(const CallSpec& spec, Bytes size) {
@@ -142,20 +143,21 @@ bool folds_first(const CallSpec& spec, Bytes size) {
 // A capacity of a node that its messages draw on both when they leave and when they come is one of
 // two nodes for a hop, and stands twice where they are one.
 TEST(TextbookExchange, is_not_folded_first_where_equals_are_not_to_be_told) {
-  const Bytes even{16 * 4 * 15 * 64};
+  const Bytes even{std::int64_t{16} * 4 * 15 * 64};
   const Topology alike = read_topology({"alike", nodes_on_a_switch(5)});
   CallSpec spec = textbook_exchange(alike, "h100+ib");
   EXPECT_TRUE(folds_first(spec, even));
   EXPECT_FALSE(folds_first(spec, even + Bytes{4})) << "one chunk is larger";
   spec.gpus.pop_back();
-  EXPECT_FALSE(folds_first(spec, Bytes{16 * 4 * 14 * 64})) << "a node has two ranks";
+  EXPECT_FALSE(folds_first(spec, Bytes{std::int64_t{16} * 4 * 14 * 64})) << "a node has two ranks";
   const Topology shares =
       read_topology({"alike", nodes_on_a_switch(5,
                                                 "  shared: [{ name: all, bandwidth: 55 GB/s, "
                                                 "links: [\"nic0 <-> pcie0\"] }]\n")});
   EXPECT_FALSE(folds_first(textbook_exchange(shares, "h100+ib"), even));
   const Topology tree = load_topology(find_data_file("dgx-h100-x4", "topologies"));
-  EXPECT_FALSE(folds_first(textbook_exchange(tree, "h100+ib"), Bytes{16 * 4 * 32 * 64}));
+  EXPECT_FALSE(
+      folds_first(textbook_exchange(tree, "h100+ib"), Bytes{std::int64_t{16} * 4 * 32 * 64}));
 }
 
 // 16 channels of 65,280 messages, which take 4 s. Latencies are what counts: a further rank takes
