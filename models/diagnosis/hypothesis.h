@@ -57,7 +57,8 @@ struct Hypothesis {
   /// is then that of the first.
   std::vector<CausePlace> places{};
   std::string place{};     ///< the one that `change` acts in, where it is one of several
-  double place_share = 1;  ///< of all places, those that play the same part
+  std::vector<std::string> alike{};  ///< names of the places that play its part, itself among them
+  double place_share = 1;            ///< of all places, those
   std::string effect{};    ///< causes with the same one are simulated alike; empty: like no other
   std::string remedy{};    ///< what cures it
   int more_numbers = 0;    ///< that were fitted beside `parameter`
