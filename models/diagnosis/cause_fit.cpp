@@ -21,6 +21,27 @@ namespace {
 constexpr std::size_t max_parts_refined = 3;
 constexpr std::size_t max_parts_simulated = 2;
 
+/// Puts parts that their values make equally slow together, under the likeliest: a log cannot tell
+/// where in them a cause acts. They are sorted.
+void join_alike(std::vector<FittedCause>& parts) {
+  std::vector<FittedCause> joined;
+  for (FittedCause& part : parts) {
+    const auto found = std::find_if(joined.begin(), joined.end(), [&](const FittedCause& each) {
+      return predict_the_same(each, part);
+    });
+    if (found == joined.end()) {
+      joined.push_back(std::move(part));
+      continue;
+    }
+    Hypothesis& first = found->hypothesis;
+    first.place_share += part.hypothesis.place_share;
+    first.alike.insert(first.alike.end(), part.hypothesis.alike.begin(),
+                       part.hypothesis.alike.end());
+  }
+  parts = std::move(joined);
+  sort_by_score(parts);
+}
+
 /// The likeliest parts of a cause, by estimates.
 std::vector<FittedCause> screened_parts(const ValueFit& fit, const Hypothesis& hypothesis) {
   std::vector<FittedCause> parts;
@@ -28,9 +49,11 @@ std::vector<FittedCause> screened_parts(const ValueFit& fit, const Hypothesis& h
     if (auto fitted = fit.screen(each)) parts.push_back(std::move(*fitted));
   }
   sort_by_score(parts);
+  join_alike(parts);
   if (parts.size() > max_parts_refined) parts.resize(max_parts_refined);
   for (FittedCause& part : parts) part = fit.refined(std::move(part));
   sort_by_score(parts);
+  join_alike(parts);
   if (parts.size() > max_parts_simulated) parts.resize(max_parts_simulated);
   return parts;
 }

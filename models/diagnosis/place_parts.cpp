@@ -12,7 +12,7 @@ struct Part {
   std::vector<const CausePlace*> places;
   std::vector<double> log_times;
 };
-constexpr std::size_t max_parts = 8;
+constexpr std::size_t max_parts = 16;
 
 /// Whether two places make every size equally slow, up to what two estimates differ by.
 bool agree(const std::vector<double>& a, const std::vector<double>& b) {
@@ -23,8 +23,9 @@ bool agree(const std::vector<double>& a, const std::vector<double>& b) {
   return true;
 }
 
-double middle_value(const CauseParameter& parameter) {
-  return parameter.values[parameter.values.size() / 2];
+/// What makes a part far slower: the milder, the more places look alike.
+double severe_value(const CauseParameter& parameter) {
+  return parameter.values[parameter.values.size() / 4];
 }
 
 Hypothesis in_place(Hypothesis hypothesis, const std::vector<const CausePlace*>& alike,
@@ -50,7 +51,7 @@ std::vector<Hypothesis> ends_of(const Hypothesis& hypothesis) {
 std::vector<Hypothesis> parts_of(const Hypothesis& hypothesis, const Predictor& predictor,
                                  const std::vector<PointIndex>& points) {
   if (hypothesis.places.size() < 2) return {hypothesis};
-  const double value = hypothesis.parameter ? middle_value(*hypothesis.parameter) : 0;
+  const double value = hypothesis.parameter ? severe_value(*hypothesis.parameter) : 0;
   std::vector<Part> parts;
   std::size_t count = 0;
   for (const CausePlace& place : hypothesis.places) {
