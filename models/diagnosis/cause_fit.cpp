@@ -113,7 +113,8 @@ void simulate_likeliest(const ValueFit& fit, const FitEffort& effort,
 }
 
 /// The likeliest anew at more sizes, those that take their places among them: estimates of large
-/// calls can be off by a third where a cause changes what holds them up.
+/// calls can be off by a third where a cause changes what holds them up. The first of all is
+/// simulated even where the effort ended before it.
 void simulate_finely(const ValueFit& fit, std::vector<FittedCause>& causes) {
   constexpr std::size_t likeliest = 6;
   constexpr std::size_t most = 9;
@@ -122,8 +123,9 @@ void simulate_finely(const ValueFit& fit, std::vector<FittedCause>& causes) {
     std::set<std::string> before_it;
     const auto next = std::find_if(causes.begin(), causes.end(), [&](const FittedCause& cause) {
       const bool is_near = before_it.size() < likeliest;
+      const bool is_tried = cause.simulated || before_it.empty();
       before_it.insert(name_of(cause));
-      return is_near && cause.simulated && !done.contains(name_of(cause));
+      return is_near && is_tried && !done.contains(name_of(cause));
     });
     if (next == causes.end()) return;
     const FittedCause before = *next;

@@ -231,7 +231,7 @@ struct Width {
   double times = 1;  ///< as wide as the class
   double weight = 1;
 };
-constexpr std::array widths{Width{1, 0.7}, Width{1.0 / 3, 0.2}, Width{0.1, 0.1}};
+constexpr std::array widths{Width{1, 0.67}, Width{1.0 / 3, 0.2}, Width{0.1, 0.1}, Width{0.03, 0.03}};
 
 }  // namespace
 
