@@ -234,8 +234,7 @@ class CauseSearch {
     for (std::size_t i = 0; i < residuals.size(); ++i) {
       residuals[i] /= std::hypot(spread_.noise(cause.predicted.places[i].size), of_simulation);
     }
-    return median_size(std::move(residuals)) < deviations &&
-           cause.log_likelihood > none + better;
+    return median_size(std::move(residuals)) < deviations && cause.log_likelihood > none + better;
   }
 
   std::vector<CauseGroup> groups() const {

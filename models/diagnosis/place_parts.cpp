@@ -68,9 +68,8 @@ std::vector<Hypothesis> parts_of(const Hypothesis& hypothesis, const Predictor& 
     }
   }
   if (parts.empty()) return ends_of(hypothesis);
-  std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
-    return a.places.size() > b.places.size();
-  });
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const Part& a, const Part& b) { return a.places.size() > b.places.size(); });
   if (parts.size() > max_parts) parts.resize(max_parts);
   std::vector<Hypothesis> all;
   all.reserve(parts.size());

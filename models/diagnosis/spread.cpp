@@ -117,15 +117,16 @@ Spread load_spread() {
   Spread spread;
   spread.errors = load_trust_errors();
   spread.ranges = load_error_table();
-  const YamlMapping root =
-      load_yaml(shipped_file("noise", "models/data"), "noise").mapping({"bands", "rest", "outliers"});
+  const YamlMapping root = load_yaml(shipped_file("noise", "models/data"), "noise")
+                               .mapping({"bands", "rest", "outliers"});
   for (const YamlValue& value : root.at("bands").sequence()) {
     const YamlMapping band = value.mapping({"below", "noise"});
     spread.bands.push_back({band.at("below").bytes(), band.at("noise").fraction()});
   }
   spread.rest = root.at("rest").fraction();
   const YamlMapping outliers = root.at("outliers").mapping({"share", "times"});
-  spread.outliers = {outliers.at("share").fraction(), static_cast<double>(outliers.at("times").integer(1, 100))};
+  spread.outliers = {outliers.at("share").fraction(),
+                     static_cast<double>(outliers.at("times").integer(1, 100))};
   return spread;
 }
 
@@ -231,7 +232,8 @@ struct Width {
   double times = 1;  ///< as wide as the class
   double weight = 1;
 };
-constexpr std::array widths{Width{1, 0.67}, Width{1.0 / 3, 0.2}, Width{0.1, 0.1}, Width{0.03, 0.03}};
+constexpr std::array widths{Width{1, 0.67}, Width{1.0 / 3, 0.2}, Width{0.1, 0.1},
+                            Width{0.03, 0.03}};
 
 }  // namespace
 

@@ -81,8 +81,10 @@ struct ResidualPlace {
 /// doublings; those of other series half as much. A multivariate t distribution with five degrees
 /// of freedom: single calibrations are far worse than their class; and some are far better, so that
 /// it is a mixture of three widths. Small calls are off by as much as nine of ten of their class
-/// are, since their hosts differ; large ones by the model's error. Single times that Spread::outliers
-/// makes likelier to be far off by noise are taken to be so. `fitted`: so many numbers were fitted to the residuals, each of which comes near by chance the less, the narrower the width.
+/// are, since their hosts differ; large ones by the model's error. Single times that
+/// Spread::outliers makes likelier to be far off by noise are taken to be so. `fitted`: so many
+/// numbers were fitted to the residuals, each of which comes near by chance the less, the narrower
+/// the width.
 double log_likelihood(std::span<const double> residuals, std::span<const ResidualPlace> places,
                       const Spread& spread, int fitted = 0);
 

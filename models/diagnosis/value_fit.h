@@ -18,9 +18,9 @@ double likelihood_of_any(const std::vector<double>& residuals, std::vector<Resid
 
 /// What the simulation of a cause takes longer than its estimate, as logarithms by point.
 struct EstimatesOff {
-  double value = 1;               ///< of the cause's parameter
+  double value = 1;  ///< of the cause's parameter
   std::vector<double> at_value;
-  std::vector<double> slopes;     ///< for each unit of the value's logarithm; empty: none is known
+  std::vector<double> slopes;  ///< for each unit of the value's logarithm; empty: none is known
 };
 
 /// Fits the values of causes to the times of some points. Estimates are taken times what the

@@ -147,8 +147,8 @@ std::optional<PlantedCase> plant_cause(const LoadedMachine& machine, const Predi
   const auto predicted = predictor.simulate(hypothesis.change(value), points);
   const auto healthy = predictor.simulate({}, points);
   if (!predicted || !healthy) return std::nullopt;
-  PlantedCase planted{hypothesis.cause, describe(hypothesis, value), hypothesis.text,
-                      hypothesis.place, {}};
+  PlantedCase planted{
+      hypothesis.cause, describe(hypothesis, value), hypothesis.text, hypothesis.place, {}};
   std::vector<std::pair<Bytes, Seconds>> times;
   for (std::size_t p = 0; p < points.size(); ++p) {
     const Bytes size = series.points[p].size;

@@ -52,7 +52,6 @@ Diagnosis diagnose(const PlantedCase& planted, const LoadedMachine& machine, con
 
 /// The place of the planted cause among the groups of a diagnosis, from 0; their number where it is
 /// in none of them. `there`: it has to be told where it is, too, up to places with the same part.
-std::size_t place_of(const PlantedCase& planted, const Diagnosis& diagnosis,
-                     bool there = false);
+std::size_t place_of(const PlantedCase& planted, const Diagnosis& diagnosis, bool there = false);
 
 }  // namespace collsim::test
