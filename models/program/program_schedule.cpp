@@ -100,6 +100,7 @@ class ProgramRun {
   double rate_of(const FlowingItem& item) const;
   double kernel_end(std::uint32_t group) const;
   const CallCost& cost_of(const ProgramCall& call);
+  Seconds added_by(const ProgramCall& call);
   void push(TimedEvent::Kind kind, double time, std::uint32_t index, std::uint32_t detail);
   std::optional<WaitingCall> waiting_call(std::uint32_t group) const;
   const ProgramOp& op_of(RunningOp at) const { return program_.groups[at.group].ops[at.op]; }
@@ -190,12 +191,25 @@ void ProgramRun::begin_op(RunningOp at) {
   }
 }
 
+/// What a call between kernels adds to their time. Beside some of them both are slower, and whoever
+/// is left goes on alone.
+Seconds ProgramRun::added_by(const ProgramCall& call) {
+  const CallCost& cost = cost_of(call);
+  if (call.beside.value <= 0) return cost.alone;
+  const double of_kernels = slowdown_beside(cost.channels);
+  const double of_call = sharing_.calls_beside_kernels;
+  const Seconds together = std::min(of_kernels * call.beside, of_call * cost.alone);
+  const Seconds call_left = cost.alone - (1 / of_call) * together;
+  const Seconds kernels_left = call.beside - (1 / of_kernels) * together;
+  return together + call_left + kernels_left - call.beside;
+}
+
 void ProgramRun::begin_kernels(RunningOp at, const ProgramOp& op) {
   groups_[at.group].parts[at.op] = 1;
   FlowingItem item;
   item.left = op.compute.value;
   for (const ProgramCall& call : op.inner) {
-    const double time = call.count * cost_of(call).alone.value;
+    const double time = call.count * added_by(call).value;
     item.inner_shares.emplace_back(call.communicator, time);
     item.left += time;
   }

@@ -348,9 +348,10 @@ void Executor::start_flows(const Sending& sending) {
   const auto& [id, bytes, rate] = sending;
   Worker& worker = call_.workers[id];
   const double load = worker.demand > 0 ? 1 / contention_.share(worker) : 1;
-  const auto fifos = call_.fifos_of(worker, worker.current().send_group);
+  const PeerGroupId group = worker.current().send_group;
+  const auto fifos = call_.fifos_of(worker, group);
   worker.flows = static_cast<std::uint32_t>(fifos.size());
-  count_transfers(worker.copies * fifos.size());
+  count_transfers(worker.copies * worker.peers(group).size());
   const double longer = worker.is_agent ? 1 : jitter_factor(worker, execution_.cost.jitter);
   for (const FifoId id_of_fifo : fifos) {
     const Fifo& fifo = call_.fifos[id_of_fifo];
