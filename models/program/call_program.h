@@ -42,6 +42,9 @@ struct ProgramCall {
   std::uint32_t count = 1;  ///< that many in a row, of an op's `inner` calls
   /// That it had when the program was measured (`CallProgram::measured`); 0: not known.
   std::uint32_t channels = 0;
+  /// Of one of an op's `inner` calls: what the kernels that run beside it take without it, a part
+  /// of the op's `compute`.
+  Seconds beside{};
 
   bool operator==(const ProgramCall&) const = default;
 };

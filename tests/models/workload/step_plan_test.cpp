@@ -86,11 +86,15 @@ TEST(StepPlan, finds_the_cheapest_that_meets_a_deadline) {
   }
 }
 
-StepPrediction step_on(const Topology& topology, std::int64_t pipeline) {
+StepMachine machine_on(const Topology& topology) {
   MachineCalls calls;
   calls.topology = &topology;
   calls.gpus.assign(topology.gpus().begin(), topology.gpus().end());
-  StepMachine machine(calls, load_kernel_table());
+  return {calls, load_kernel_table()};
+}
+
+StepPrediction step_on(const Topology& topology, std::int64_t pipeline) {
+  StepMachine machine = machine_on(topology);
   TrainingSetup setup;
   setup.model = find_transformer("llama2-7b");
   setup.pipeline = pipeline;
@@ -148,10 +152,7 @@ TEST(StepPlan, buys_as_many_nodes_as_an_hour_pays) {
 TEST(StepPlan, divides_batches_by_speed) {
   const ShippedData shipped;
   const Topology mixed = compose(changed(load_parts("dgx-h100"), "beside=dgx-a100:1"), 1);
-  MachineCalls calls;
-  calls.topology = &mixed;
-  calls.gpus.assign(mixed.gpus().begin(), mixed.gpus().end());
-  StepMachine machine(calls, load_kernel_table());
+  StepMachine machine = machine_on(mixed);
   TrainingSetup setup;
   setup.model = find_transformer("llama2-7b");
   setup.data = 16;
