@@ -131,16 +131,26 @@ std::vector<ShippedCluster> candidates_of(const RunShape& shape, const GpuModel*
   return candidates;
 }
 
-/// Names of the smallest of the candidates that are wanted.
+/// Whether no vendor of clouds has made a machine its own.
+bool is_of_no_cloud(const std::string& name) {
+  return name.starts_with("dgx") || name.starts_with("hgx");
+}
+
+/// Names of the smallest of the candidates that are wanted, and where all of them are clouds', of
+/// the smallest others.
 template <typename Wanted>
 std::vector<std::string> smallest(const std::vector<ShippedCluster>& candidates,
                                   const Wanted& wanted) {
   std::vector<std::string> names;
   std::uint32_t nodes = 0;
+  bool has_other = false;
   for (const ShippedCluster& each : candidates) {
-    if (!wanted(each) || (!names.empty() && each.nodes != nodes)) continue;
+    const bool is_other = is_of_no_cloud(each.name);
+    const bool is_as_small = names.empty() || each.nodes == nodes;
+    if (!wanted(each) || (!is_as_small && (!is_other || has_other))) continue;
     names.push_back(each.name);
-    nodes = each.nodes;
+    if (is_as_small) nodes = each.nodes;
+    has_other = has_other || is_other;
   }
   return names;
 }
@@ -199,12 +209,10 @@ GuessedMachine guessed_host(const Recording& recording, const LogFacts& facts,
   return machine;
 }
 
-/// A machine that no vendor of clouds has made its own.
+/// One of no cloud, where there is any.
 std::string likeliest_cluster(const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    if (name.starts_with("dgx") || name.starts_with("hgx")) return name;
-  }
-  return names.front();
+  const auto found = std::find_if(names.begin(), names.end(), is_of_no_cloud);
+  return found != names.end() ? *found : names.front();
 }
 
 GuessedMachine guessed_cluster(const Recording& recording, const LogFacts& facts,
