@@ -84,7 +84,7 @@ BytesPerSecond rate_of_a_cable(const Topology& topology) {
 }
 
 // Clouds' clusters of B200 have four hosts, and a DGX B200 cluster has eight.
-TEST(MachineGuess, without_nics_is_of_no_cloud_even_where_that_is_larger) {
+TEST(MachineGuess, without_nics_is_no_cloud_s_even_where_that_is_larger) {
   const GuessedMachine guessed = guessed_machine(recording_on("NVIDIA B200", 2), {});
   EXPECT_EQ(guessed.name, "dgx-b200-x8");
 }
