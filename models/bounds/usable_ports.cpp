@@ -50,12 +50,17 @@ class NodePorts {
 
   /// As UsablePorts has them.
   std::set<DeviceId> usable_ends() const {
+    const std::set<DeviceId> all = all_ends();
     double wanted = 0;
-    for (const DeviceId rank : ranks_) wanted += nccl_rate_to_ends(rank);
+    for (const DeviceId rank : ranks_) wanted += nccl_rate_to_ends(rank, all);
+    std::vector<std::vector<std::vector<DeviceId>>> ends_of_rank;
+    for (const auto& costs : costs_) ends_of_rank.push_back(ends_by_level(costs));
     std::set<DeviceId> ends;
     for (std::size_t level = 0; level < ends_.size(); ++level) {
       if (level > 0 && cables_of(ends).out >= wanted * (1 - rounding)) break;
-      for (const auto& costs : costs_) add_level(costs, level, ends);
+      for (const auto& levels : ends_of_rank) {
+        if (level < levels.size()) ends.insert(levels[level].begin(), levels[level].end());
+      }
     }
     return ends;
   }
@@ -178,16 +183,16 @@ class NodePorts {
     return true;
   }
 
-  /// The ends that are the nearest but `level` to a rank.
-  void add_level(const std::vector<double>& costs, std::size_t level,
-                 std::set<DeviceId>& ends) const {
-    std::set<double> levels;
-    for (const DeviceId end : ends_) levels.insert(costs[end - part_.first_device]);
-    if (level >= levels.size()) return;
-    const double cost = *std::next(levels.begin(), static_cast<std::ptrdiff_t>(level));
+  /// The ends that a rank reaches, those that are equally near together, the nearest first.
+  std::vector<std::vector<DeviceId>> ends_by_level(const std::vector<double>& costs) const {
+    std::map<double, std::vector<DeviceId>> by_cost;
     for (const DeviceId end : ends_) {
-      if (costs[end - part_.first_device] == cost && std::isfinite(cost)) ends.insert(end);
+      const double cost = costs[end - part_.first_device];
+      if (std::isfinite(cost)) by_cost[cost].push_back(end);
     }
+    std::vector<std::vector<DeviceId>> levels;
+    for (auto& [cost, ends] : by_cost) levels.push_back(std::move(ends));
+    return levels;
   }
 
   /// Of an end: its cables, or its links to the node where these carry less.
@@ -207,8 +212,7 @@ class NodePorts {
   }
 
   /// Of a rank's links that lead to ends, what NCCL takes them to carry.
-  double nccl_rate_to_ends(DeviceId rank) const {
-    const std::set<DeviceId> ends = all_ends();
+  double nccl_rate_to_ends(DeviceId rank, const std::set<DeviceId>& ends) const {
     double rate = 0;
     for (const LinkId id : topology_.links_from(rank)) {
       if (!leads_to(id, ends, {})) continue;

@@ -137,7 +137,7 @@ void require_few_loops(const CallSpec& spec, Rank ranks, std::uint32_t chunks, B
 
 }  // namespace
 
-CallCompiler::CallCompiler(CallSpec spec) : spec_(std::move(spec)) {
+CallCompiler::CallCompiler(CallSpec spec, const CallCompiler* same_ranks) : spec_(std::move(spec)) {
   const Calibration given = spec_.cost;
   spec_.run = with_defaults(spec_.run, spec_.collective, topology());
   set_cost(cost_of(given));
@@ -156,7 +156,16 @@ CallCompiler::CallCompiler(CallSpec spec) : spec_(std::move(spec)) {
         fmt::format("calibration ideal prices links alone, so that {} cost{} nothing here",
                     fmt::join(settings, ", "), settings.size() == 1 ? "s" : ""));
   }
-  bounds_.emplace(topology(), spec_.gpus, spec_.collective, spec_.root, calls());
+  bounds_ = same_ranks != nullptr && same_ranks->is_bounded_as(*this)
+                ? same_ranks->bounds_
+                : std::make_shared<const MachineBounds>(topology(), spec_.gpus, spec_.collective,
+                                                        spec_.root, calls());
+}
+
+bool CallCompiler::is_bounded_as(const CallCompiler& other) const {
+  return &topology() == &other.topology() && spec_.gpus == other.spec_.gpus &&
+         spec_.collective == other.spec_.collective && spec_.root == other.spec_.root &&
+         calls() == other.calls();
 }
 
 CallCompiler CallCompiler::with_faults(MachineFaults faults) const {

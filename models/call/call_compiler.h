@@ -78,8 +78,9 @@ struct CompiledCall {
 class CallCompiler {
  public:
   /// What the spec leaves open is settled(). Throws InputError where the algorithm does not run on
-  /// these GPUs, or NCCL does not.
-  explicit CallCompiler(CallSpec spec);
+  /// these GPUs, or NCCL does not. The bounds of a call of the same ranks need not be found again;
+  /// null: no such call is known.
+  explicit CallCompiler(CallSpec spec, const CallCompiler* same_ranks = nullptr);
 
   /// The same call with other faults of its machine, whose ranks are those of spec(). What NCCL has
   /// decided stays, since communicators are older than faults, so that it is not searched for anew.
@@ -136,6 +137,7 @@ class CallCompiler {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
+  bool is_bounded_as(const CallCompiler& other) const;
   void group_by_node();
   void start_nccl();
   void talk_tcp(const Calibration& cost);
@@ -157,7 +159,7 @@ class CallCompiler {
   CallSpec spec_;
   Calibration nvls_cost_;  // Calibration::of_nvls() of the spec's
   Placement placement_;
-  std::optional<MachineBounds> bounds_;  // always there once constructed
+  std::shared_ptr<const MachineBounds> bounds_;
   /// Laid out when it is first asked for: an estimate needs none.
   struct LaidOnce {
     std::once_flag flag;

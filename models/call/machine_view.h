@@ -53,11 +53,12 @@ class MachineView {
   double speed(Rank rank) const { return speed_.empty() ? 1 : speed_[rank]; }
   /// Of the slowest rank.
   double min_speed() const;
-
- private:
+  /// What is remembered of an algorithm's hops; null: nothing.
   KnownWays::OfAlgorithm* ways_of(std::optional<NcclAlgorithm> algorithm) const {
     return ways_ != nullptr ? &ways_->of(algorithm) : nullptr;
   }
+
+ private:
 
   const CallCompiler& compiler_;
   KnownWays* ways_;

@@ -83,12 +83,13 @@ std::vector<DiagnosedSize> compare(const Predictor& predictor, const Spreads& sp
                                             to_string(series.call.collective), series.call.ranks));
       continue;
     }
+    const RecordedBounds bounds(series.call, predictor.topology());
     for (std::size_t p = 0; p < times.size(); ++p) {
       DiagnosedSize size;
       size.series = s;
       size.point = series.points[p];
       size.expected = Seconds{std::exp(times[p].log_time)};
-      size.bound = min_time(series.call, predictor.topology(), size.point.size);
+      size.bound = bounds.of(size.point.size);
       size.trust = times[p].trust;
       size.medium = times[p].medium;
       const auto range =

@@ -72,7 +72,12 @@ CallSpec Predictor::spec_of(const RecordedCall& call, const Deviation& change) c
 
 CallCompiler Predictor::compiler_of(const RecordedCall& call, const Deviation& change) const {
   auto& healthy = compilers_[{call, change.variables, change.spread_out}];
-  if (!healthy) healthy = std::make_shared<const CallCompiler>(spec_of(call, change));
+  if (!healthy) {
+    const auto unchanged = compilers_.find({call, {}, false});
+    const CallCompiler* const same_ranks =
+        unchanged == compilers_.end() ? nullptr : unchanged->second.get();
+    healthy = std::make_shared<const CallCompiler>(spec_of(call, change), same_ranks);
+  }
   MachineFaults faults = change.faults;
   // They name ranks of the first call; others may have fewer.
   std::erase_if(faults.ranks, [&](const RankFault& fault) { return fault.rank >= call.ranks; });

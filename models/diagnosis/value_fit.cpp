@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/diagnosis/shown_causes.h"
+#include "sim/base/division.h"
 
 namespace collsim {
 
@@ -45,6 +46,18 @@ class Search {
       const double centre = best_->value;
       consider(std::max(parameter.min, centre * std::exp(-step)));
       consider(std::min(parameter.max, centre * std::exp(step)));
+    }
+  }
+
+  /// Those of the values that are fewer than so many places from the best so far.
+  void consider_beside(const std::vector<double>& values, std::size_t places) {
+    if (!best_ || places == 1) return;
+    const auto best = std::find(values.begin(), values.end(), best_->value) - values.begin();
+    const auto within = static_cast<std::ptrdiff_t>(places);
+    const std::ptrdiff_t first = std::max<std::ptrdiff_t>(best - within + 1, 0);
+    const std::ptrdiff_t end = std::min<std::ptrdiff_t>(best + within, std::ssize(values));
+    for (std::ptrdiff_t i = first; i < end; ++i) {
+      if (i != best) consider(values[static_cast<std::size_t>(i)]);
     }
   }
 
@@ -114,9 +127,15 @@ bool ValueFit::explains_most(const FittedCause& cause) const {
 std::optional<FittedCause> ValueFit::screen(const Hypothesis& hypothesis) const {
   const Judge judge = judge_by_estimates(hypothesis, {1, correction_, {}});
   if (!hypothesis.parameter) return judge(0);
-  // All of them: the top of the likelihood can be too narrow to climb to.
+  const std::vector<double>& values = hypothesis.parameter->values;
+  // All of them: the top of the likelihood can be too narrow to climb to. Only of many counts, as
+  // of the NICs of a rack, each of which is a search of NCCL's, first some and then those beside
+  // the best: neighbours are alike.
+  constexpr std::size_t many = 16;
+  const std::size_t stride = values.size() <= many ? 1 : divide_up(values.size(), many / 2);
   Search search(judge);
-  for (const double value : hypothesis.parameter->values) search.consider(value);
+  for (std::size_t i = 0; i < values.size(); i += stride) search.consider(values[i]);
+  search.consider_beside(values, stride);
   return std::move(search).take();
 }
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
-#include <span>
 
 namespace collsim {
 
@@ -13,20 +11,6 @@ namespace {
 bool near(double one, double other) {
   constexpr double rounding = 1e-6;
   return one == other || std::abs(one - other) <= rounding * std::abs(one);
-}
-
-/// The resource on which each user has least.
-std::optional<ResourceId> narrowest_of(std::span<const ResourceId> resources,
-                                       const LinkUsers& users) {
-  std::optional<ResourceId> narrowest;
-  double least = std::numeric_limits<double>::infinity();
-  for (const ResourceId resource : resources) {
-    const double each = users.wires().capacity(resource).value / users.of(resource);
-    if (each >= least) continue;
-    least = each;
-    narrowest = resource;
-  }
-  return narrowest;
 }
 
 }  // namespace
@@ -71,6 +55,9 @@ double LinkUsers::busiest_beside(const std::vector<Wire>& wires) const {
 
 HopClass hop_class(const Wire& wire, const LinkUsers& users,
                    const std::function<double(ResourceId narrowest)>& together_on) {
+  const auto rate_of = [&](ResourceId resource) {
+    return users.wires().capacity(resource).value / users.of(resource);
+  };
   HopClass hop;
   hop.kind = wire.kind;
   hop.latency = wire.latency.value;
@@ -78,13 +65,13 @@ HopClass hop_class(const Wire& wire, const LinkUsers& users,
   if (!wire.network.empty()) {
     hop.network_capacity = std::numeric_limits<double>::infinity();
     hop.network_users = 1;
-    if (const auto narrowest = narrowest_of(wire.network, users)) {
+    if (const auto narrowest = narrowest_of(wire.network, rate_of)) {
       hop.network_capacity = users.wires().capacity(*narrowest).value;
       hop.network_users = users.of(*narrowest);
       hop.network_others = std::max(0.0, hop.network_users - together_on(*narrowest));
     }
   }
-  if (const auto narrowest = narrowest_of(wire.resources, users)) {
+  if (const auto narrowest = narrowest_of(wire.resources, rate_of)) {
     hop.capacity = users.wires().capacity(*narrowest).value;
     hop.synchronous_users = together_on(*narrowest);
     hop.other_users = users.of(*narrowest) - hop.synchronous_users;

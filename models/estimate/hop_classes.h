@@ -4,7 +4,10 @@
 #include <compare>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
+#include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -54,6 +57,22 @@ class LinkUsers {
   std::vector<double> users_;
 };
 
+/// The resource on which each user has least, if there is one: `rate_of(resource)` is what each
+/// has.
+template <typename RateOf>
+std::optional<ResourceId> narrowest_of(std::span<const ResourceId> resources,
+                                       const RateOf& rate_of) {
+  std::optional<ResourceId> narrowest;
+  double least = std::numeric_limits<double>::infinity();
+  for (const ResourceId resource : resources) {
+    const double each = rate_of(resource);
+    if (each >= least) continue;
+    least = each;
+    narrowest = resource;
+  }
+  return narrowest;
+}
+
 /// The class of a wire: what of it is shared most. `together_on` says of that resource how many of
 /// its users are as far as the wire's own. Of a proxy's thread it knows nothing yet.
 HopClass hop_class(const Wire& wire, const LinkUsers& users,
@@ -62,17 +81,27 @@ HopClass hop_class(const Wire& wire, const LinkUsers& users,
 /// Whether hops are of one class, but for rounding.
 bool alike(const HopClass& one, const HopClass& other);
 
-/// The unlike shapes of the channels that carry as much as the others. `key_of(channel)` is what
-/// channels that are in step have in common; `shape_of(channel, in_step)` looks at one of them.
-template <typename Shape, typename KeyOf, typename ShapeOf>
-std::vector<Shape> unlike_shapes(const UsedChannels& channels, const KeyOf& key_of,
-                                 const ShapeOf& shape_of) {
-  std::map<std::decay_t<decltype(key_of(0U))>, std::vector<std::uint32_t>> in_step;
-  for (std::uint32_t channel = 0; channel < channels.count; ++channel) {
-    in_step[key_of(channel)].push_back(channel);
+/// The channels that have the same key, by rising key: those are in step.
+template <typename KeyOf>
+std::vector<std::vector<std::uint32_t>> channels_in_step(std::uint32_t channels,
+                                                         const KeyOf& key_of) {
+  std::map<std::decay_t<decltype(key_of(0U))>, std::vector<std::uint32_t>> by_key;
+  for (std::uint32_t channel = 0; channel < channels; ++channel) {
+    by_key[key_of(channel)].push_back(channel);
   }
+  std::vector<std::vector<std::uint32_t>> in_step;
+  for (auto& [key, alike_channels] : by_key) in_step.push_back(std::move(alike_channels));
+  return in_step;
+}
+
+/// The unlike shapes of the channels that carry as much as the others. `shape_of(channel, in_step)`
+/// looks at one of those that are in step.
+template <typename Shape, typename ShapeOf>
+std::vector<Shape> unlike_shapes(const UsedChannels& channels,
+                                 const std::vector<std::vector<std::uint32_t>>& in_step,
+                                 const ShapeOf& shape_of) {
   std::vector<Shape> shapes;
-  for (const auto& [key, alike_channels] : in_step) {
+  for (const std::vector<std::uint32_t>& alike_channels : in_step) {
     for (const std::uint32_t channel : alike_channels) {
       if (channels.weight(channel) < 1) continue;  // done before the others
       Shape one = shape_of(channel, alike_channels);

@@ -5,9 +5,11 @@
 
 namespace collsim {
 
-LaidWires::LaidWires(const CallCompiler& compiler, NcclAlgorithm algorithm)
-    : wires_(compiler.topology(), compiler.spec().gpus, compiler.cost_of(algorithm),
-             compiler.hop_rules(algorithm)) {}
+LaidWires::LaidWires(const CallCompiler& compiler, NcclAlgorithm algorithm, LinkStates states,
+                     KnownWays::OfAlgorithm* known)
+    : states_(std::move(states)),
+      wires_(compiler.topology(), compiler.spec().gpus, compiler.cost_of(algorithm),
+             compiler.hop_rules(algorithm), states_, known) {}
 
 LaidWires::Id LaidWires::lay(std::uint32_t channel, Rank from, Rank to) {
   const Wire wire = wires_.lay(channel, from, to);
@@ -22,6 +24,7 @@ LaidWires::Id LaidWires::lay_to_switch(std::uint32_t channel, Rank from, DeviceI
 LaidWires::Id LaidWires::add(const Hop& hop, const Wire& wire) {
   hops_.push_back(hop);
   resources_.insert(resources_.end(), wire.resources.begin(), wire.resources.end());
+  network_.push_back(resources_.size());
   resources_.insert(resources_.end(), wire.network.begin(), wire.network.end());
   first_.push_back(resources_.size());
   return static_cast<Id>(hops_.size() - 1);
@@ -35,9 +38,10 @@ void LaidWires::index() {
   }
 }
 
-/// By wire.
-std::vector<bool> LaidWires::loads_changed(const LinkStates& states) const {
+std::vector<bool> LaidWires::loads_changed(const LinkStates& states) {
   std::vector<bool> loads(hops_.size());
+  if (states.empty()) return loads;
+  index();
   for (const auto& [link, state] : states) {
     const auto resource = wires_.resource_of(link);
     if (!resource || *resource >= of_.size()) continue;
@@ -80,14 +84,17 @@ std::vector<double> LaidWires::capacities(const LinkStates& states) {
        resource < wires_.resources(); ++resource) {
     healthy_capacities_.push_back(wires_.capacity(resource).value);
   }
-  if (states.empty()) return healthy_capacities_;
+  if (states.empty()) {
+    wires_.set_states(states_);
+    return healthy_capacities_;
+  }
   wires_.set_states(states);
   std::vector<double> capacities = healthy_capacities_;
   for (const auto& [link, state] : states) {
     const auto resource = wires_.resource_of(link);
     if (resource) capacities[*resource] = wires_.capacity(*resource).value;
   }
-  wires_.set_states({});
+  wires_.set_states(states_);
   return capacities;
 }
 
@@ -95,7 +102,6 @@ LaidWires::Changes LaidWires::changes(const LinkStates& states,
                                       const std::function<bool(Id)>& counts) {
   Changes changes;
   if (!states.empty()) {
-    index();
     wires_.set_states(states);
     const std::vector<bool> loads = loads_changed(states);
     for (Id id = 0; id < hops_.size(); ++id) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -42,8 +43,13 @@ class LaidWires {
     std::vector<double> capacities;  ///< by ResourceId, in bytes per second
   };
 
-  /// The compiler must outlive it. Its faults do not count.
-  LaidWires(const CallCompiler& compiler, NcclAlgorithm algorithm);
+  /// Marks no wire.
+  static constexpr Id none = ~Id{0};
+
+  /// The compiler must outlive it, and so must `known`, as of HopWires. Its faults do not count,
+  /// but links always are as `states` says when a wire is laid.
+  LaidWires(const CallCompiler& compiler, NcclAlgorithm algorithm, LinkStates states = {},
+            KnownWays::OfAlgorithm* known = nullptr);
 
   /// Throws InputError as HopWires::lay() does.
   Id lay(std::uint32_t channel, Rank from, Rank to);
@@ -54,21 +60,35 @@ class LaidWires {
   std::span<const ResourceId> resources(Id id) const {
     return std::span(resources_).subspan(first_[id], first_[id + 1] - first_[id]);
   }
+  /// Of them, what a wire loads up to a proxy's buffer: all where there is no proxy.
+  std::span<const ResourceId> to_proxy(Id id) const {
+    return std::span(resources_).subspan(first_[id], network_[id] - first_[id]);
+  }
+  /// And what it loads from there on.
+  std::span<const ResourceId> network(Id id) const {
+    return std::span(resources_).subspan(network_[id], first_[id + 1] - network_[id]);
+  }
+  std::size_t resource_count() const { return wires_.resources(); }
+  std::optional<ResourceId> resource_of(LinkId link) const { return wires_.resource_of(link); }
 
   /// `counts`: whether a wire is asked for.
   Changes changes(const LinkStates& states, const std::function<bool(Id)>& counts);
+  /// By wire, whether it loads a link that faults change.
+  std::vector<bool> loads_changed(const LinkStates& states);
+  /// What links carry, by ResourceId, in bytes per second.
+  std::vector<double> capacities(const LinkStates& states);
 
  private:
   Id add(const Hop& hop, const Wire& wire);
   void index();
-  std::vector<bool> loads_changed(const LinkStates& states) const;
   bool is_cut(Id id, const LinkStates& states) const;
   void add_changed(Id id, const LinkStates& states, Changes& changes);
-  std::vector<double> capacities(const LinkStates& states);
 
+  LinkStates states_;  // as they were laid in
   HopWires wires_;
   std::vector<Hop> hops_;
   std::vector<std::size_t> first_{0};       // of a hop's resources
+  std::vector<std::size_t> network_;        // of a hop's resources, those of the network
   std::vector<ResourceId> resources_;       // of all hops
   std::vector<std::vector<Id>> of_;         // wires by resource, once faults ask
   Id indexed_ = 0;                          // so many wires are in it

@@ -100,7 +100,8 @@ const std::vector<Ring>& RingShapes::rings(const UsedChannels& channels) {
     for (const LaidHop& hop : hops(channel)) users.add(hop.wire, channels.weight(channel));
   }
   found->second = unlike_shapes<Ring>(
-      channels, [&](std::uint32_t channel) { return order(channel); },
+      channels,
+      channels_in_step(channels.count, [&](std::uint32_t channel) { return order(channel); }),
       [&](std::uint32_t channel, const std::vector<std::uint32_t>& in_step) {
         return ring(channel, in_step, channels, users);
       });

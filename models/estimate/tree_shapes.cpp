@@ -1,27 +1,13 @@
 #include "models/estimate/tree_shapes.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
+
+#include "models/machine/hop_wires.h"
 
 namespace collsim {
 
 namespace {
-
-/// The place of such ranks among the shape's.
-std::size_t add_place(TreeShape& shape, const TreePlace& place) {
-  const auto same =
-      std::find_if(shape.places.begin(), shape.places.end(), [&](const TreePlace& other) {
-        return other.children == place.children && other.root == place.root &&
-               other.slowest == place.slowest && other.speed == place.speed &&
-               alike(other.up, place.up) && alike(other.down, place.down);
-      });
-  if (same != shape.places.end()) {
-    return static_cast<std::size_t>(same - shape.places.begin());
-  }
-  shape.places.push_back(place);
-  return shape.places.size() - 1;
-}
 
 void add_stop(std::vector<TreeShape::Stop>& way, const TreeShape::Stop& stop) {
   const auto same = std::find_if(way.begin(), way.end(), [&](const TreeShape::Stop& other) {
@@ -34,258 +20,139 @@ void add_stop(std::vector<TreeShape::Stop>& way, const TreeShape::Stop& stop) {
   }
 }
 
-bool uses(const Wire& wire, ResourceId resource) {
-  const auto is_among = [&](const auto& all) {
-    return std::find(all.begin(), all.end(), resource) != all.end();
-  };
-  return is_among(wire.resources) || is_among(wire.network);
-}
-
 }  // namespace
-
-/// From the leaf that is farthest to the root; and of each rank that a fault touches, from the leaf
-/// that is farthest below it. Where nodes have unlike chains, from every leaf.
-std::vector<std::vector<Rank>> TreeShapes::longest_ways(
-    const RootedTree& tree, const std::vector<std::vector<Rank>>& children) const {
-  constexpr double between_nodes = 4;  // times as long as others, roughly
-  std::vector<Rank> order;
-  for (Rank rank = 0; rank < tree.size(); ++rank) {
-    if (!tree.parent[rank]) order.push_back(rank);
-  }
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    order.insert(order.end(), children[order[i]].begin(), children[order[i]].end());
-  }
-  // How far the farthest leaf below a rank is, and which it is.
-  std::vector<double> height(tree.size());
-  std::vector<Rank> farthest(tree.size());
-  for (Rank rank = 0; rank < tree.size(); ++rank) farthest[rank] = rank;
-  for (auto rank = order.rbegin(); rank != order.rend(); ++rank) {
-    for (const Rank child : children[*rank]) {
-      const bool within = view_.node_of(child) == view_.node_of(*rank);
-      const double above = height[child] + (within ? 1 : between_nodes);
-      if (above <= height[*rank]) continue;
-      height[*rank] = above;
-      farthest[*rank] = farthest[child];
-    }
-  }
-  std::set<Rank> leaves{farthest[order.front()]};
-  for (const Rank rank : view_.touched_ranks()) leaves.insert(farthest[rank]);
-  // A long chain inside one node may be as far by hops as a short one beyond the network.
-  for (Rank rank = 0; !view_.has_like_nodes() && rank < tree.size(); ++rank) {
-    if (children[rank].empty()) leaves.insert(rank);
-  }
-  std::vector<std::vector<Rank>> ways;
-  for (const Rank leaf : leaves) {
-    std::vector<Rank>& way = ways.emplace_back(1, leaf);
-    while (tree.parent[way.back()]) way.push_back(*tree.parent[way.back()]);
-  }
-  return ways;
-}
 
 TreeShapes::TreeShapes(const CallCompiler& compiler, const MachineView& view,
                        std::set<LinkKind>& kinds, KnownTrees* known)
     : compiler_(compiler),
       view_(view),
       kinds_(kinds),
-      known_(known != nullptr && lays_as_healthy() ? known : &own_) {}
+      known_(known != nullptr && lays_as_healthy() ? known : nullptr) {}
 
-/// Whether the same wires are looked at as on the healthy machine, and are as long.
+/// Whether the same hops are looked at as on the healthy machine, and go where they went.
 bool TreeShapes::lays_as_healthy() const {
   if (compiler_.topology().takes_detours()) return false;
   if (view_.has_like_nodes() && compiler_.nccl()->nodes() > window_of_nodes) return false;
-  return std::all_of(view_.states().begin(), view_.states().end(), [](const auto& each) {
-    const LinkState& state = each.second;
-    return !state.avoided && state.latency.value == 0 && state.jitter.value == 0;
-  });
+  return std::none_of(view_.states().begin(), view_.states().end(),
+                      [](const auto& each) { return each.second.avoided; });
 }
 
-/// As links are on this machine.
-HopWires& TreeShapes::wires() {
-  if (known_ == &own_) {
-    if (!own_.wires) own_.wires = view_.kept_wires(NcclAlgorithm::tree);
-    return *own_.wires;
+TreeHops& TreeShapes::hops() {
+  if (known_ == nullptr) {
+    if (!own_) {
+      own_ =
+          std::make_unique<TreeHops>(compiler_, view_.states(), view_.ways_of(NcclAlgorithm::tree));
+    }
+    return *own_;
   }
-  if (!known_->wires) {
+  if (!known_->hops) {
     known_->compiler = std::make_unique<const CallCompiler>(compiler_.with_faults({}));
-    const CallCompiler& healthy = *known_->compiler;
-    known_->wires = std::make_unique<HopWires>(healthy.topology(), healthy.spec().gpus,
-                                               healthy.cost_of(NcclAlgorithm::tree),
-                                               healthy.hop_rules(NcclAlgorithm::tree));
+    known_->hops = std::make_unique<TreeHops>(*known_->compiler);
   }
-  known_->wires->set_states(view_.states());
-  return *known_->wires;
+  return *known_->hops;
 }
 
-std::shared_ptr<const LaidTree> TreeShapes::lay(std::uint32_t channel, LaidTree tree,
-                                                const std::vector<std::vector<Rank>>& ways) {
-  HopWires& wires = this->wires();
-  const std::vector<std::optional<Rank>>& parents = this->tree(channel).parent;
-  const auto lay_hop = [&](Rank from, Rank to) {
-    if (tree.wires.contains({from, to})) return;
-    const auto wire = tree.wires.emplace(Hop(from, to), wires.lay(channel, from, to)).first;
-    tree.kinds.insert(wire->second.kind);
-  };
-  const auto lay_both_ways = [&](Rank rank) {
-    if (!parents[rank]) return;
-    lay_hop(rank, *parents[rank]);
-    lay_hop(*parents[rank], rank);
-  };
-  for (const auto& way : ways) {
-    for (const Rank rank : way) lay_both_ways(rank);
+/// Since the hops were laid.
+void TreeShapes::find_changes() {
+  TreeHops& hops = this->hops();
+  const LaidWires& wires = hops.wires();
+  if (changed_.size() == wires.size()) return;
+  const LinkStates states = known_ == nullptr ? LinkStates{} : view_.states();
+  changed_ = hops.loads_changed(states);
+  capacities_ = hops.capacities(states);
+  delays_.assign(wires.resource_count(), 0);
+  for (const auto& [link, state] : states) {
+    const auto resource = wires.resource_of(link);
+    if (resource) delays_[*resource] = (state.latency + 0.5 * state.jitter).value;
   }
-  for (Rank rank = 0; rank < parents.size(); ++rank) {
-    if (view_.shows(view_.node_of(rank))) lay_both_ways(rank);
-  }
-  return std::make_shared<const LaidTree>(std::move(tree));
 }
 
-const TreeShapes::Laid& TreeShapes::laid(std::uint32_t channel) {
-  const auto [found, added] = laid_.try_emplace(channel);
-  Laid& laid = found->second;
-  if (!added) return laid;
-  const RootedTree& tree = this->tree(channel);
-  std::shared_ptr<const LaidTree>& known = known_->trees[channel];
-  if (known) {
-    laid.ways = longest_ways(tree, known->children);
-  } else {
-    LaidTree fresh;
-    fresh.children.resize(tree.size());
-    for (Rank rank = 0; rank < tree.size(); ++rank) {
-      if (tree.parent[rank]) fresh.children[*tree.parent[rank]].push_back(rank);
-    }
-    laid.ways = longest_ways(tree, fresh.children);
-    known = lay(channel, std::move(fresh), laid.ways);
+const TreeShapes::Seen& TreeShapes::seen(std::uint32_t channel) {
+  const auto [found, added] = seen_.try_emplace(channel);
+  Seen& seen = found->second;
+  if (!added) return seen;
+  const LaidTree& tree = hops().tree(channel, view_);
+  const RootedTree& rooted = this->rooted(channel);
+  seen.ways = longest_ways(rooted, tree, view_);
+  seen.changed.resize(rooted.size());
+  for (Rank rank = 0; rank < rooted.size(); ++rank) {
+    if (view_.speed(rank) != 1) seen.changed[rank] = true;
+    const bool is_laid = tree.up[rank] != LaidWires::none;
+    if (!is_laid || !(changed_[tree.up[rank]] || changed_[tree.down[rank]])) continue;
+    seen.changed[rank] = true;
+    seen.changed[*rooted.parent[rank]] = true;
   }
-  laid.tree = known;
-  kinds_.insert(known->kinds.begin(), known->kinds.end());
-  return laid;
-}
-
-LinkUsers TreeShapes::link_users(const UsedChannels& channels) {
-  LinkUsers users(*known_->wires);
-  for (std::uint32_t channel = 0; channel < channels.count; ++channel) {
-    for (const auto& [hop, wire] : laid(channel).tree->wires) {
-      users.add(wire, channels.weight(channel));
-    }
-  }
-  return users;
+  return seen;
 }
 
 const std::vector<TreeShape>& TreeShapes::trees(const UsedChannels& channels) {
   const auto [found, added] = trees_.try_emplace(channels);
   if (!added) return found->second;
-  wires();
-  for (std::uint32_t channel = 0; channel < channels.count; ++channel) laid(channel);
-  auto users = known_->users.find(channels);
-  if (users == known_->users.end()) {
-    users = known_->users.emplace(channels, link_users(channels)).first;
+  for (std::uint32_t channel = 0; channel < channels.count; ++channel) {
+    const LaidTree& tree = hops().tree(channel, view_);
+    kinds_.insert(tree.kinds.begin(), tree.kinds.end());
   }
-  auto ends = known_->ends.find(channels);
-  if (ends == known_->ends.end()) {
-    ends = known_->ends.emplace(channels, network_ends(channels)).first;
-  }
-  const Usage usage{users->second, ends->second};
+  find_changes();
+  const TreeUse& use = hops().use(channels);
   found->second = unlike_shapes<TreeShape>(
-      channels, [&](std::uint32_t channel) { return tree(channel).parent; },
-      [&](std::uint32_t channel, const std::vector<std::uint32_t>& in_step) {
-        return shape(channel, in_step, usage);
+      channels, use.in_step, [&](std::uint32_t channel, const std::vector<std::uint32_t>& in_step) {
+        return shape(channel, in_step, use);
       });
   return found->second;
 }
 
-NetworkEnds TreeShapes::network_ends(const UsedChannels& channels) {
-  const std::vector<double> none(compiler_.ranks());
-  NetworkEnds ends{none, none};
-  for (std::uint32_t channel = 0; channel < channels.count; ++channel) {
-    for (const auto& [hop, wire] : laid(channel).tree->wires) {
-      if (wire.network.empty()) continue;
-      ++ends.sends[hop.first];
-      ++ends.receives[hop.second];
-    }
+/// Of a hop that loads a link that faults change.
+HopClass TreeShapes::changed_class(Id hop, const std::vector<std::uint32_t>& in_step,
+                                   const TreeUse& use) {
+  const TreeHops& hops = this->hops();
+  TreeHop now = use.hops[hop];
+  const NarrowLinks before = now.narrow;
+  now.narrow = narrow_links(hops.wires(), hop, use.users, capacities_);
+  if (now.narrow.to_proxy != before.to_proxy) {
+    now.together = hops.together_on(*now.narrow.to_proxy, hop, in_step);
   }
-  return ends;
-}
-
-/// The hop, and those of the same rank's other children: all at the same time.
-std::vector<TreeShapes::Hop> TreeShapes::siblings(const Hop& hop, std::uint32_t channel) {
-  const auto& [from, to] = hop;
-  const bool up = tree(channel).parent[from] == to;
-  std::vector<Hop> hops;
-  for (const Rank child : laid(channel).tree->children[up ? to : from]) {
-    hops.push_back(up ? Hop(child, to) : Hop(from, child));
+  if (now.narrow.network != before.network) {
+    now.together_in_network = hops.together_on(*now.narrow.network, hop, in_step);
   }
-  return hops;
-}
-
-HopClass TreeShapes::class_of(const Hop& hop, std::uint32_t channel,
-                              const std::vector<std::uint32_t>& in_step, const Usage& usage) {
-  const LaidTree& own = *laid(channel).tree;
-  const Wire& wire = own.wires.at(hop);
-  const std::vector<Hop> at_once = siblings(hop, channel);
-  HopClass result = hop_class(wire, usage.users, [&](ResourceId narrowest) {
-    double together = 0;
-    for (const std::uint32_t other : in_step) {
-      for (const Hop& each : at_once) {
-        const auto found = laid(other).tree->wires.find(each);
-        if (found == laid(other).tree->wires.end()) continue;
-        together += uses(found->second, narrowest) ? 1 : 0;
-      }
-    }
-    return together;
-  });
-  if (wire.network.empty()) return result;
-  const auto& [from, to] = hop;
-  if (tree(channel).parent[from] != to) {
-    for (const Rank child : own.children[from]) {
-      const auto beside = own.wires.find({from, child});
-      if (beside == own.wires.end() || child == to) continue;
-      result.before += beside->second.network.empty() ? 0 : 1;
-    }
+  HopClass hop_class = use.classes[now.hop_class];
+  for (const ResourceId resource : hops.wires().resources(hop)) {
+    hop_class.latency += delays_[resource];
   }
-  result.sends += usage.ends.sends[from];
-  result.receives += usage.ends.receives[from];
-  return result;
+  set_shares(hop_class, now, use.users, capacities_);
+  return hop_class;
 }
 
 /// `in_step`: the channels with the same tree.
 TreeShape TreeShapes::shape(std::uint32_t channel, const std::vector<std::uint32_t>& in_step,
-                            const Usage& usage) {
-  const LaidTree& own = *laid(channel).tree;
-  const auto& parents = tree(channel).parent;
-  std::map<Hop, HopClass> known;  // a hop is looked at from both its ends, and on every way
-  const auto class_of_hop = [&](Rank from, Rank to) {
-    const auto [found, added] = known.try_emplace({from, to});
-    if (added) found->second = class_of({from, to}, channel, in_step, usage);
-    return found->second;
-  };
+                            const TreeUse& use) {
+  constexpr std::uint32_t none = ~std::uint32_t{0};
+  const TreeHops& hops = this->hops();
+  const LaidTree& tree = this->hops().tree(channel, view_);
+  const Seen& seen = this->seen(channel);
+  const TreePlaces& laid = use.places.at(channel);
   TreeShape shape;
-  const auto place_of = [&](Rank rank) {
-    TreePlace place;
-    place.children = static_cast<std::uint32_t>(own.children[rank].size());
-    place.root = !parents[rank];
-    place.speed = view_.speed(rank);
-    if (parents[rank]) {
-      place.up = class_of_hop(rank, *parents[rank]);
-      place.slowest = std::max(place.up.kind, own.wires.at({*parents[rank], rank}).kind);
-    }
-    for (const Rank child : own.children[rank]) {
-      if (!own.wires.contains({rank, child})) continue;
-      const HopClass down = class_of_hop(rank, child);
-      place.slowest = std::max({place.slowest, down.kind, own.wires.at({child, rank}).kind});
-      if (place.down.capacity == 0 || down.share(1) < place.down.share(1)) place.down = down;
-    }
-    return add_place(shape, place);
+  std::vector<std::uint32_t> places(laid.places.size(), none);  // of those as they were laid
+  const auto class_of = [&](Id hop) {
+    return changed_[hop] ? changed_class(hop, in_step, use) : use.classes[use.hops[hop].hop_class];
   };
-  for (const std::vector<Rank>& way : laid(channel).ways) {
+  const auto place_of = [&](Rank rank) {
+    if (!seen.changed[rank]) {
+      std::uint32_t& place = places[laid.of_rank[rank]];
+      if (place == none) place = add_place(shape.places, laid.places[laid.of_rank[rank]]);
+      return place;
+    }
+    TreePlace place = hops.place(channel, rank, class_of);
+    place.speed = view_.speed(rank);
+    return add_place(shape.places, place);
+  };
+  for (const std::vector<Rank>& way : seen.ways) {
     TreeShape::Way& stops = shape.ways.emplace_back();
     for (std::size_t i = 0; i + 1 < way.size(); ++i) {
-      const Rank below = way[i];
-      const Rank above = way[i + 1];
-      add_stop(stops.up, {place_of(below), class_of_hop(below, above), 1});
-      add_stop(stops.down, {place_of(above), class_of_hop(above, below), 1});
+      add_stop(stops.up, {place_of(way[i]), class_of(tree.up[way[i]]), 1});
+      add_stop(stops.down, {place_of(way[i + 1]), class_of(tree.down[way[i]]), 1});
     }
   }
-  for (Rank rank = 0; rank < parents.size(); ++rank) {
+  for (Rank rank = 0; rank < compiler_.ranks(); ++rank) {
     const Rank node = view_.node_of(rank);
     if (view_.shows(node)) shape.places[place_of(rank)].weight += view_.weight(node);
   }

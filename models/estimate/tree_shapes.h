@@ -3,41 +3,22 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
-#include <utility>
 #include <vector>
 
 #include "models/call/call_compiler.h"
 #include "models/call/machine_view.h"
 #include "models/estimate/hop_classes.h"
+#include "models/estimate/tree_hops.h"
 #include "models/estimate/tree_time.h"
-#include "models/machine/hop_wires.h"
 
 namespace collsim {
 
-/// One channel's tree as it lies on a machine.
-struct LaidTree {
-  using Hop = std::pair<Rank, Rank>;
-  std::vector<std::vector<Rank>> children;
-  std::map<Hop, Wire> wires;  ///< that are looked at
-  std::set<LinkKind> kinds;   ///< of those
-};
-
-/// Of a rank, the wires of all channels that leave for the network, and those that come from it.
-struct NetworkEnds {
-  std::vector<double> sends;
-  std::vector<double> receives;
-};
-
-/// Trees as they lie on the healthy machine, for machines on which faults change no more than what
-/// links carry and how fast ranks are. Not for several threads at once.
+/// Trees as they lie on the healthy machine, for machines on which faults lay none otherwise. Not
+/// for several threads at once.
 struct KnownTrees {
-  std::unique_ptr<const CallCompiler> compiler;  ///< that the wires refer to
-  std::unique_ptr<HopWires> wires;
-  std::map<std::uint32_t, std::shared_ptr<const LaidTree>> trees;  ///< by channel
-  std::map<UsedChannels, LinkUsers> users;
-  std::map<UsedChannels, NetworkEnds> ends;
+  std::unique_ptr<const CallCompiler> compiler;  ///< that the hops refer to
+  std::unique_ptr<TreeHops> hops;
 };
 
 /// The trees of NCCL's channels by classes of ranks, and CollNetChain's chains.
@@ -54,42 +35,35 @@ class TreeShapes {
   const std::vector<TreeShape>& chains(std::uint32_t channels);
 
  private:
-  using Hop = LaidTree::Hop;
-  struct Laid {
-    std::shared_ptr<const LaidTree> tree;
-    /// From the farthest leaf to the root, and from the farthest beyond what faults touch.
+  using Id = LaidWires::Id;
+  /// What of a channel's tree faults have looked at.
+  struct Seen {
     std::vector<std::vector<Rank>> ways;
+    std::vector<bool> changed;  ///< by rank, whether its place is not as it was laid
   };
-  const RootedTree& tree(std::uint32_t channel) const {
+
+  const RootedTree& rooted(std::uint32_t channel) const {
     return compiler_.nccl()->channels().channels[channel].tree;
   }
   bool lays_as_healthy() const;
-  HopWires& wires();
-  std::shared_ptr<const LaidTree> lay(std::uint32_t channel, LaidTree tree,
-                                      const std::vector<std::vector<Rank>>& ways);
-  const Laid& laid(std::uint32_t channel);
-  std::vector<std::vector<Rank>> longest_ways(const RootedTree& tree,
-                                              const std::vector<std::vector<Rank>>& children) const;
-  std::vector<Hop> siblings(const Hop& hop, std::uint32_t channel);
-  /// What the channels of a call have in common.
-  struct Usage {
-    const LinkUsers& users;
-    const NetworkEnds& ends;
-  };
-  LinkUsers link_users(const UsedChannels& channels);
-  NetworkEnds network_ends(const UsedChannels& channels);
-  HopClass class_of(const Hop& hop, std::uint32_t channel,
-                    const std::vector<std::uint32_t>& in_step, const Usage& usage);
+  TreeHops& hops();
+  void find_changes();
+  const Seen& seen(std::uint32_t channel);
+  HopClass changed_class(Id hop, const std::vector<std::uint32_t>& in_step, const TreeUse& use);
   TreeShape shape(std::uint32_t channel, const std::vector<std::uint32_t>& in_step,
-                  const Usage& usage);
+                  const TreeUse& use);
   TreeShape chain(std::uint32_t channels, Rank node);
 
   const CallCompiler& compiler_;
   const MachineView& view_;
   std::set<LinkKind>& kinds_;
-  KnownTrees own_;
-  KnownTrees* known_;
-  std::map<std::uint32_t, Laid> laid_;  // by channel
+  KnownTrees* known_;  // null: nothing is kept
+  std::unique_ptr<TreeHops> own_;
+  // What faults have changed since the hops were laid.
+  std::vector<bool> changed_;           // by wire
+  std::vector<double> capacities_;      // by ResourceId
+  std::vector<double> delays_;          // likewise, in seconds
+  std::map<std::uint32_t, Seen> seen_;  // by channel
   std::map<UsedChannels, std::vector<TreeShape>> trees_;
   std::map<std::uint32_t, std::vector<TreeShape>> chains_;
 };

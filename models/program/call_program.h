@@ -33,6 +33,9 @@ std::string program_call_names();
 /// What is planned for the call: a send is half an exchange, so it counts as send_recv.
 Collective collective_of(ProgramCallKind kind);
 
+/// More channels than any release of NCCL gives a call; far more is a mistake.
+inline constexpr std::uint32_t max_program_channels = 1024;
+
 /// One call as one rank issues it.
 struct ProgramCall {
   std::uint32_t communicator = 0;

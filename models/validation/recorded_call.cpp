@@ -7,7 +7,6 @@
 #include <limits>
 #include <vector>
 
-#include "models/bounds/bounds.h"
 #include "models/call/rank_gpus.h"
 
 namespace collsim {
@@ -107,14 +106,17 @@ std::vector<std::vector<DeviceId>> possible_gpus(const RecordedCall& call,
 
 }  // namespace
 
-Seconds min_time(const RecordedCall& call, const Topology& topology, Bytes size) {
-  Seconds least = Seconds{std::numeric_limits<double>::infinity()};
+RecordedBounds::RecordedBounds(const RecordedCall& call, const Topology& topology)
+    : share_that_waits_(share_that_waits(call)) {
   for (const std::vector<DeviceId>& gpus : possible_gpus(call, topology)) {
-    const std::uint32_t calls = std::max(call.calls, 1U);
-    const MachineBounds bounds(topology, gpus, call.collective, call.root, calls);
-    least = std::min(least, bounds.of(size).largest());
+    bounds_.emplace_back(topology, gpus, call.collective, call.root, std::max(call.calls, 1U));
   }
-  return share_that_waits(call) * least;
+}
+
+Seconds RecordedBounds::of(Bytes size) const {
+  Seconds least = Seconds{std::numeric_limits<double>::infinity()};
+  for (const MachineBounds& bounds : bounds_) least = std::min(least, bounds.of(size).largest());
+  return share_that_waits_ * least;
 }
 
 Hosts::Hosts(const Topology& topology)

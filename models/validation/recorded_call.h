@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/bounds/bounds.h"
 #include "models/call/call_spec.h"
 #include "models/nccl/settings/version.h"
 #include "models/recordings/recording.h"
@@ -39,10 +40,24 @@ CallSpec spec_of(const RecordedCall& call, const Topology& topology, const Calib
 /// The costs of that call: a process that drives several GPUs issues for each in turn.
 Calibration cost_of(const RecordedCall& call, const Calibration& cost);
 
-/// What a recorded time of that call cannot be below on `topology`, whatever NCCL chose. Recorded
-/// times are means over ranks: with a root, some ranks are done long before the last. The machine
-/// must hold() the row.
-Seconds min_time(const RecordedCall& call, const Topology& topology, Bytes size);
+/// What recorded times of a call cannot be below on a machine, whatever NCCL chose. Recorded times
+/// are means over ranks: with a root, some ranks are done long before the last.
+class RecordedBounds {
+ public:
+  /// The machine must hold() the call's rows.
+  RecordedBounds(const RecordedCall& call, const Topology& topology);
+
+  Seconds of(Bytes size) const;
+
+ private:
+  double share_that_waits_;
+  std::vector<MachineBounds> bounds_;  // of the GPUs on which the call may have run
+};
+
+/// Of one size.
+inline Seconds min_time(const RecordedCall& call, const Topology& topology, Bytes size) {
+  return RecordedBounds(call, topology).of(size);
+}
 
 /// What a topology's hosts are like.
 class Hosts {
