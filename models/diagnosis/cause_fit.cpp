@@ -21,6 +21,27 @@ namespace {
 constexpr std::size_t max_parts_refined = 3;
 constexpr std::size_t max_parts_simulated = 2;
 
+/// Puts parts that their values make equally slow together, under the likeliest: a log cannot tell
+/// where in them a cause acts. They are sorted.
+void join_alike(std::vector<FittedCause>& parts) {
+  std::vector<FittedCause> joined;
+  for (FittedCause& part : parts) {
+    const auto found = std::find_if(joined.begin(), joined.end(), [&](const FittedCause& each) {
+      return predict_the_same(each, part);
+    });
+    if (found == joined.end()) {
+      joined.push_back(std::move(part));
+      continue;
+    }
+    Hypothesis& first = found->hypothesis;
+    first.place_share += part.hypothesis.place_share;
+    first.alike.insert(first.alike.end(), part.hypothesis.alike.begin(),
+                       part.hypothesis.alike.end());
+  }
+  parts = std::move(joined);
+  sort_by_score(parts);
+}
+
 /// The likeliest parts of a cause, by estimates.
 std::vector<FittedCause> screened_parts(const ValueFit& fit, const Hypothesis& hypothesis) {
   std::vector<FittedCause> parts;
@@ -28,9 +49,11 @@ std::vector<FittedCause> screened_parts(const ValueFit& fit, const Hypothesis& h
     if (auto fitted = fit.screen(each)) parts.push_back(std::move(*fitted));
   }
   sort_by_score(parts);
+  join_alike(parts);
   if (parts.size() > max_parts_refined) parts.resize(max_parts_refined);
   for (FittedCause& part : parts) part = fit.refined(std::move(part));
   sort_by_score(parts);
+  join_alike(parts);
   if (parts.size() > max_parts_simulated) parts.resize(max_parts_simulated);
   return parts;
 }
@@ -90,7 +113,8 @@ void simulate_likeliest(const ValueFit& fit, const FitEffort& effort,
 }
 
 /// The likeliest anew at more sizes, those that take their places among them: estimates of large
-/// calls can be off by a third where a cause changes what holds them up.
+/// calls can be off by a third where a cause changes what holds them up. The first of all is
+/// simulated even where the effort ended before it.
 void simulate_finely(const ValueFit& fit, std::vector<FittedCause>& causes) {
   constexpr std::size_t likeliest = 6;
   constexpr std::size_t most = 9;
@@ -99,8 +123,9 @@ void simulate_finely(const ValueFit& fit, std::vector<FittedCause>& causes) {
     std::set<std::string> before_it;
     const auto next = std::find_if(causes.begin(), causes.end(), [&](const FittedCause& cause) {
       const bool is_near = before_it.size() < likeliest;
+      const bool is_tried = cause.simulated || before_it.empty();
       before_it.insert(name_of(cause));
-      return is_near && cause.simulated && !done.contains(name_of(cause));
+      return is_near && is_tried && !done.contains(name_of(cause));
     });
     if (next == causes.end()) return;
     const FittedCause before = *next;

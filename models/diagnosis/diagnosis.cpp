@@ -222,16 +222,20 @@ class CauseSearch {
     return median(large) > slower || (median_size(residuals) < as_expected && most > slower);
   }
 
-  /// Whether a cause leaves no more than noise of the times, half of them within 2 %, and is
-  /// likelier than that nothing is wrong.
+  /// Whether a cause leaves no more than noise of the times, of half of them, and is likelier than
+  /// that nothing is wrong. Simulations and what stands in for some of them differ by a percent.
   bool is_explained_by(const FittedCause& cause) const {
-    constexpr double noise = 0.02;
+    constexpr double of_simulation = 0.01;
+    constexpr double deviations = 1.3;
     constexpr double better = 3;  // of the log-likelihood
     const auto healthy = predictor_.simulate({}, points_);
     if (!healthy) return false;
     const double none = log_likelihood(residuals_of(*healthy), healthy->places, spread_);
-    return median_size(residuals_of(cause.predicted)) < noise &&
-           cause.log_likelihood > none + better;
+    std::vector<double> residuals = residuals_of(cause.predicted);
+    for (std::size_t i = 0; i < residuals.size(); ++i) {
+      residuals[i] /= std::hypot(spread_.noise(cause.predicted.places[i].size), of_simulation);
+    }
+    return median_size(std::move(residuals)) < deviations && cause.log_likelihood > none + better;
   }
 
   std::vector<CauseGroup> groups() const {

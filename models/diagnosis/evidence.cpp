@@ -14,9 +14,7 @@ namespace {
 /// Whether the NICs that NCCL_IB_HCA names are all that the machine of a recording has: ours has
 /// more, and the run itself did not set it.
 bool has_named_nics_alone(const Recording& recording) {
-  const auto names = recording.machine.find("simulated_by");
-  return names != recording.machine.end() &&
-         names->second.find("NCCL_IB_HCA ") != std::string::npos;
+  return recording.simulated_variables.contains("NCCL_IB_HCA");
 }
 
 /// The variables of a row that are heeded, and those that are not, which go to `evidence`.

@@ -30,6 +30,14 @@ double score_of(const FittedCause& cause) {
          (explains_little ? misfit_price : 0);
 }
 
+bool predict_the_same(const FittedCause& a, const FittedCause& b) {
+  constexpr double apart = 0.05;
+  for (std::size_t i = 0; i < a.predicted.log_times.size(); ++i) {
+    if (std::abs(a.predicted.log_times[i] - b.predicted.log_times[i]) > apart) return false;
+  }
+  return true;
+}
+
 void sort_by_score(std::vector<FittedCause>& causes) {
   std::stable_sort(causes.begin(), causes.end(), [](const FittedCause& a, const FittedCause& b) {
     return score_of(a) > score_of(b);

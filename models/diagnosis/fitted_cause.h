@@ -23,6 +23,9 @@ double prior_of(const FittedCause& cause);
 /// What causes are sorted by: the likelihood, the cause's weight, and less for a fitted value.
 double score_of(const FittedCause& cause);
 
+/// Whether two causes predict the same for every size, so that the log cannot tell them apart.
+bool predict_the_same(const FittedCause& a, const FittedCause& b);
+
 /// Sorts causes by their scores, the likeliest first.
 void sort_by_score(std::vector<FittedCause>& causes);
 

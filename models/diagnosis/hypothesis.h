@@ -56,11 +56,12 @@ struct Hypothesis {
   /// Where it may act, if that matters: in rings and trees every place plays its own part. `change`
   /// is then that of the first.
   std::vector<CausePlace> places{};
-  std::string place{};     ///< the one that `change` acts in, where it is one of several
-  double place_share = 1;  ///< of all places, those that play the same part
-  std::string effect{};    ///< causes with the same one are simulated alike; empty: like no other
-  std::string remedy{};    ///< what cures it
-  int more_numbers = 0;    ///< that were fitted beside `parameter`
+  std::string place{};               ///< the one that `change` acts in, where it is one of several
+  std::vector<std::string> alike{};  ///< names of the places that play its part, itself among them
+  double place_share = 1;            ///< of all places, those
+  std::string effect{};  ///< causes with the same one are simulated alike; empty: like no other
+  std::string remedy{};  ///< what cures it
+  int more_numbers = 0;  ///< that were fitted beside `parameter`
 };
 
 /// How many numbers of a cause are fitted to a log.

@@ -131,16 +131,33 @@ std::vector<ShippedCluster> candidates_of(const RunShape& shape, const GpuModel*
   return candidates;
 }
 
-/// Names of the smallest of the candidates that are wanted.
+/// Whether a vendor of clouds has made a machine its own.
+bool is_of_cloud(const std::string& name) {
+  constexpr std::array clouds{"aws-", "azure-", "gcp-", "oci-"};
+  return std::any_of(clouds.begin(), clouds.end(),
+                     [&](const char* cloud) { return name.starts_with(cloud); });
+}
+
+bool is_dgx_or_hgx(const std::string& name) {
+  return name.starts_with("dgx") || name.starts_with("hgx");
+}
+
+/// Names of the smallest of the candidates that are wanted; where all of them are clouds', of the
+/// smallest DGX or HGX cluster as well.
 template <typename Wanted>
 std::vector<std::string> smallest(const std::vector<ShippedCluster>& candidates,
                                   const Wanted& wanted) {
   std::vector<std::string> names;
   std::uint32_t nodes = 0;
   for (const ShippedCluster& each : candidates) {
-    if (!wanted(each) || (!names.empty() && each.nodes != nodes)) continue;
-    names.push_back(each.name);
-    nodes = each.nodes;
+    if (!wanted(each)) continue;
+    if (names.empty() || each.nodes == nodes) {
+      names.push_back(each.name);
+      nodes = each.nodes;
+      continue;
+    }
+    const bool are_clouds = std::all_of(names.begin(), names.end(), is_of_cloud);
+    if (are_clouds && is_dgx_or_hgx(each.name)) names.push_back(each.name);
   }
   return names;
 }
@@ -199,12 +216,10 @@ GuessedMachine guessed_host(const Recording& recording, const LogFacts& facts,
   return machine;
 }
 
-/// A machine that no vendor of clouds has made its own.
+/// A DGX or HGX, where there is any.
 std::string likeliest_cluster(const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    if (name.starts_with("dgx") || name.starts_with("hgx")) return name;
-  }
-  return names.front();
+  const auto found = std::find_if(names.begin(), names.end(), is_dgx_or_hgx);
+  return found != names.end() ? *found : names.front();
 }
 
 GuessedMachine guessed_cluster(const Recording& recording, const LogFacts& facts,

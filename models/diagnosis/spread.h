@@ -22,11 +22,18 @@ struct NoiseBand {
   double noise = 0;  ///< standard deviation, as a share
 };
 
+/// Times that noise puts far off: of so many times it is so many times as large.
+struct Outliers {
+  double share = 0;  ///< of all times
+  double times = 1;
+};
+
 /// How far a measured time may be from the predicted one on a healthy machine.
 struct Spread {
   std::vector<TrustError> errors;  ///< of predictions, by class of trust
   std::vector<NoiseBand> bands;    ///< of measurements, rising
   double rest = 0;                 ///< noise of sizes beyond the bands
+  Outliers outliers{};
   /// Where eight of ten measured times lie, by what the data cross as well; may have no classes.
   ErrorTable ranges{};
   bool knows_release = true;  ///< whether predictions are by the rules of the release that ran
@@ -74,8 +81,10 @@ struct ResidualPlace {
 /// doublings; those of other series half as much. A multivariate t distribution with five degrees
 /// of freedom: single calibrations are far worse than their class; and some are far better, so that
 /// it is a mixture of three widths. Small calls are off by as much as nine of ten of their class
-/// are, since their hosts differ; large ones by the model's error. `fitted`: so many numbers were
-/// fitted to the residuals, each of which comes near by chance the less, the narrower the width.
+/// are, since their hosts differ; large ones by the model's error. Single times that
+/// Spread::outliers makes likelier to be far off by noise are taken to be so. `fitted`: so many
+/// numbers were fitted to the residuals, each of which comes near by chance the less, the narrower
+/// the width.
 double log_likelihood(std::span<const double> residuals, std::span<const ResidualPlace> places,
                       const Spread& spread, int fitted = 0);
 

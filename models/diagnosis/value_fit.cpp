@@ -125,7 +125,7 @@ bool ValueFit::explains_most(const FittedCause& cause) const {
 }
 
 std::optional<FittedCause> ValueFit::screen(const Hypothesis& hypothesis) const {
-  const Judge judge = judge_by_estimates(hypothesis, correction_);
+  const Judge judge = judge_by_estimates(hypothesis, {1, correction_, {}});
   if (!hypothesis.parameter) return judge(0);
   const std::vector<double>& values = hypothesis.parameter->values;
   // All of them: the top of the likelihood can be too narrow to climb to. Only of many counts, as
@@ -142,7 +142,7 @@ std::optional<FittedCause> ValueFit::screen(const Hypothesis& hypothesis) const 
 FittedCause ValueFit::refined(FittedCause cause) const {
   const Hypothesis hypothesis = cause.hypothesis;
   if (!hypothesis.parameter || !hypothesis.parameter->continuous) return cause;
-  const Judge judge = judge_by_estimates(hypothesis, correction_);
+  const Judge judge = judge_by_estimates(hypothesis, {1, correction_, {}});
   Search search(judge, std::move(cause));
   search.refine(0.35, *hypothesis.parameter);
   return *std::move(search).take();
@@ -157,6 +157,7 @@ std::optional<FittedCause> ValueFit::simulate(const FittedCause& screened, bool 
     return best;
   }
   double value = screened.value;
+  std::optional<EstimatesOff> known;
   const int rounds = finely ? 3 : 2;
   for (int round = 0; round < rounds; ++round) {
     auto simulated = simulate_chosen(hypothesis.change(value), finely ? fine_ : coarse_);
@@ -165,7 +166,11 @@ std::optional<FittedCause> ValueFit::simulate(const FittedCause& screened, bool 
     FittedCause fitted = judged(hypothesis, value, std::move(*simulated));
     fitted.simulated = true;
     if (!best || fitted.log_likelihood > best->log_likelihood) best = std::move(fitted);
-    const auto next = continuous ? corrected_value(hypothesis, value, times) : std::nullopt;
+    if (!continuous) break;
+    const auto off = estimates_off(hypothesis, value, times, known);
+    if (!off) break;
+    known = off;
+    const auto next = corrected_value(hypothesis, *off);
     if (!next || std::abs(std::log(*next / value)) < 0.005) break;
     value = *next;
   }
@@ -196,13 +201,27 @@ std::optional<PointPredictions> ValueFit::simulate_chosen(const Deviation& chang
   return all;
 }
 
-std::optional<double> ValueFit::corrected_value(const Hypothesis& hypothesis, double value,
-                                                const Logs& times) const {
+/// Two simulated values say how that changes with the value.
+std::optional<EstimatesOff> ValueFit::estimates_off(
+    const Hypothesis& hypothesis, double value, const Logs& times,
+    const std::optional<EstimatesOff>& known) const {
   const auto plain = predictor_.estimate(hypothesis.change(value), points_);
   if (!plain) return std::nullopt;
-  const Judge judge = judge_by_estimates(hypothesis, difference(times, plain->log_times));
+  EstimatesOff off{value, difference(times, plain->log_times), {}};
+  off.slopes.resize(times.size(), 0);
+  constexpr double min_step = 0.01;  // of the logarithm; noise of simulations counts below
+  const double step = known ? std::log(value / known->value) : 0;
+  for (std::size_t i = 0; i < times.size() && std::abs(step) > min_step; ++i) {
+    off.slopes[i] = (off.at_value[i] - known->at_value[i]) / step;
+  }
+  return off;
+}
+
+std::optional<double> ValueFit::corrected_value(const Hypothesis& hypothesis,
+                                                const EstimatesOff& off) const {
+  const Judge judge = judge_by_estimates(hypothesis, off);
   Search search(judge);
-  search.consider(value);
+  search.consider(off.value);
   constexpr int halvings = 6;  // large calls are measured to within half a percent
   search.refine(0.2, *hypothesis.parameter, halvings);
   const auto found = std::move(search).take();
@@ -210,13 +229,15 @@ std::optional<double> ValueFit::corrected_value(const Hypothesis& hypothesis, do
 }
 
 ValueFit::Judge ValueFit::judge_by_estimates(const Hypothesis& hypothesis,
-                                             const Logs& correction) const {
-  return [this, &hypothesis, correction](double value) -> std::optional<FittedCause> {
+                                             const EstimatesOff& off) const {
+  return [this, &hypothesis, off](double value) -> std::optional<FittedCause> {
     const Deviation change = hypothesis.change(value);
     auto predicted = predictor_.estimate(change, points_);
     if (predicted) {
-      for (std::size_t i = 0; i < correction.size(); ++i) {
-        predicted->log_times[i] += correction[i];
+      const double step = off.slopes.empty() ? 0 : std::log(value / off.value);
+      for (std::size_t i = 0; i < off.at_value.size(); ++i) {
+        predicted->log_times[i] += off.at_value[i];
+        if (step != 0) predicted->log_times[i] += off.slopes[i] * step;
       }
     } else {
       predicted = simulate_all(change);

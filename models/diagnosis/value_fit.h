@@ -16,6 +16,13 @@ namespace collsim {
 double likelihood_of_any(const std::vector<double>& residuals, std::vector<ResidualPlace> places,
                          const Spread& spread);
 
+/// What the simulation of a cause takes longer than its estimate, as logarithms by point.
+struct EstimatesOff {
+  double value = 1;  ///< of the cause's parameter
+  std::vector<double> at_value;
+  std::vector<double> slopes;  ///< for each unit of the value's logarithm; empty: none is known
+};
+
 /// Fits the values of causes to the times of some points. Estimates are taken times what the
 /// simulation of the healthy machine is off by.
 class ValueFit {
@@ -57,9 +64,12 @@ class ValueFit {
   std::optional<PointPredictions> simulate_all(const Deviation& change) const;
   std::optional<PointPredictions> simulate_chosen(const Deviation& change,
                                                   const PointChoice& choice) const;
-  std::optional<double> corrected_value(const Hypothesis& hypothesis, double value,
-                                        const Logs& times) const;
-  Judge judge_by_estimates(const Hypothesis& hypothesis, const Logs& correction) const;
+  std::optional<EstimatesOff> estimates_off(const Hypothesis& hypothesis, double value,
+                                            const Logs& times,
+                                            const std::optional<EstimatesOff>& known) const;
+  std::optional<double> corrected_value(const Hypothesis& hypothesis,
+                                        const EstimatesOff& off) const;
+  Judge judge_by_estimates(const Hypothesis& hypothesis, const EstimatesOff& off) const;
   double error(const ResidualPlace& place) const;
   std::vector<ResidualPlace> less_sure(std::vector<ResidualPlace> places) const;
   FittedCause judged(const Hypothesis& hypothesis, double value, PointPredictions predicted) const;

@@ -72,15 +72,6 @@ Verdict verdict_of_call(const SizesOfCall& call) {
   return middle(deciding, &DiagnosedSize::doubt) > 1 ? Verdict::cannot_tell : Verdict::healthy;
 }
 
-/// That this cause and a likelier one predict the same for every size.
-bool same(const FittedCause& a, const FittedCause& b) {
-  constexpr double apart = 0.05;
-  for (std::size_t i = 0; i < a.predicted.log_times.size(); ++i) {
-    if (std::abs(a.predicted.log_times[i] - b.predicted.log_times[i]) > apart) return false;
-  }
-  return true;
-}
-
 /// What orders the causes of a group, which its sizes cannot.
 double likeliness(const FittedCause& cause) {
   return prior_of(cause) + std::log(cause.hypothesis.commonness);
@@ -206,7 +197,7 @@ std::vector<CauseGroup> group_causes(std::vector<FittedCause> causes, double sco
   std::vector<CauseGroup> groups;
   for (FittedCause& cause : causes) {
     const auto found = std::find_if(groups.begin(), groups.end(), [&](const CauseGroup& group) {
-      return same(group.causes.front(), cause);
+      return predict_the_same(group.causes.front(), cause);
     });
     if (found == groups.end()) {
       groups.push_back({{std::move(cause)}});

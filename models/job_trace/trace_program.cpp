@@ -32,8 +32,6 @@ constexpr double max_call_bytes = 0x1p40;
 constexpr std::size_t max_streams = 1000;
 /// The least that a barrier moves: an element.
 constexpr std::int64_t barrier_bytes = 4;
-/// No kernel of NCCL has more blocks.
-constexpr std::int64_t max_channels = 1024;
 
 /// The operation that a traced call is of, if it is one that programs have.
 std::optional<ProgramCallKind> kind_of(std::string_view operation) {
@@ -118,7 +116,8 @@ RankTrace cut_trace(const RankPart& part) {
 }
 
 std::uint32_t channels_of(const TracedCall& call) {
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(call.channels, 0, max_channels));
+  return static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(call.channels, 0, max_program_channels));
 }
 
 /// Makes the program of a step, rank by rank.

@@ -10,8 +10,6 @@ namespace collsim {
 namespace {
 
 constexpr ResourceId unused = std::numeric_limits<ResourceId>::max();
-/// Of a link's resource: the link draws on nothing else, which need not be looked up again.
-constexpr ResourceId alone = ResourceId{1} << 31U;
 
 }  // namespace
 
@@ -42,6 +40,7 @@ ResourceTable::ResourceTable(const Topology& topology, Wiring& wiring)
     : topology_(topology),
       wiring_(wiring),
       of_link_(topology.links().size(), unused),
+      is_alone_(topology.links().size()),
       of_shared_(topology.shared_resources().size(), unused) {
   for (ResourceId id = 0; id < wiring.origins.size(); ++id) {
     const ResourceOrigin& origin = wiring.origins[id];
@@ -59,21 +58,21 @@ void ResourceTable::load(Wire& wire, std::span<const LinkId> way, bool has_proxy
 }
 
 std::optional<ResourceId> ResourceTable::resource_of(LinkId link) const {
-  return of_link_[link] == unused ? std::nullopt : std::optional(of_link_[link] & ~alone);
+  return of_link_[link] == unused ? std::nullopt : std::optional(of_link_[link]);
 }
 
 void ResourceTable::add_link(LinkId id, std::vector<ResourceId>& route) {
   if (of_link_[id] == unused) {
     const Link link = topology_.link(id);
     of_link_[id] = add(link.bandwidth, link.kind, {false, id});
-    if (topology_.shares_of_link(id).empty()) of_link_[id] |= alone;
+    is_alone_[id] = topology_.shares_of_link(id).empty();
     if (link.burst.size.count > 0) {
       wiring_.bursts.resize(wiring_.nominal.size());
       wiring_.bursts.back() = link.burst;
     }
   }
-  route.push_back(of_link_[id] & ~alone);
-  if ((of_link_[id] & alone) != 0) return;
+  route.push_back(of_link_[id]);
+  if (is_alone_[id]) return;
   for (const SharedResourceId shared : topology_.shares_of_link(id)) {
     if (of_shared_[shared] == unused) {
       of_shared_[shared] =

@@ -35,6 +35,8 @@ class ResourceTable {
   const Topology& topology_;
   Wiring& wiring_;
   std::vector<ResourceId> of_link_;
+  // Of a link that is used: whether it draws on nothing else, which need not be looked up again.
+  std::vector<bool> is_alone_;
   std::vector<ResourceId> of_shared_;
 };
 

@@ -33,6 +33,9 @@ std::string program_call_names();
 /// What is planned for the call: a send is half an exchange, so it counts as send_recv.
 Collective collective_of(ProgramCallKind kind);
 
+/// More channels than any release of NCCL gives a call; far more is a mistake.
+inline constexpr std::uint32_t max_program_channels = 1024;
+
 /// One call as one rank issues it.
 struct ProgramCall {
   std::uint32_t communicator = 0;
@@ -42,6 +45,9 @@ struct ProgramCall {
   std::uint32_t count = 1;  ///< that many in a row, of an op's `inner` calls
   /// That it had when the program was measured (`CallProgram::measured`); 0: not known.
   std::uint32_t channels = 0;
+  /// Of one of an op's `inner` calls: what the kernels that run beside it take without it, a part
+  /// of the op's `compute`.
+  Seconds beside{};
 
   bool operator==(const ProgramCall&) const = default;
 };

@@ -192,9 +192,8 @@ ProgramCall ProgramReader::read_call(const YamlMapping& keys, std::uint32_t grou
       peer.fail("has no rank in the communicator", "a group of the communicator");
     }
   }
-  constexpr std::int64_t max_channels_of_call = 1024;
   if (const auto channels = keys.find("channels")) {
-    call.channels = static_cast<std::uint32_t>(channels->integer(1, max_channels_of_call));
+    call.channels = static_cast<std::uint32_t>(channels->integer(1, max_program_channels));
   }
   return call;
 }

@@ -1,10 +1,7 @@
 #include "models/program/program_schedule.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -12,8 +9,8 @@
 #include <tuple>
 #include <utility>
 
-#include "sim/base/input_error.h"
-#include "sim/execution/disturbance.h"
+#include "models/program/call_meetings.h"
+#include "models/program/program_hang.h"
 
 namespace collsim {
 
@@ -29,12 +26,6 @@ namespace {
 
 /// What is left of an item when rounding is all that keeps it from being done.
 constexpr double rounding = 1e-12;
-
-/// An op that runs on a group.
-struct RunningOp {
-  std::uint32_t group = 0;
-  std::uint32_t op = 0;
-};
 
 /// Something that takes time: the kernels of an op, or a call in flight.
 struct FlowingItem {
@@ -58,12 +49,6 @@ struct FlowingItem {
   std::vector<std::uint32_t> groups;    ///< whose GPUs it uses
 };
 
-/// A call that not everybody has come to yet.
-struct MeetingCall {
-  ProgramCall call{};
-  std::vector<RunningOp> arrived{};
-};
-
 struct TimedEvent {
   double time = 0;
   std::uint64_t order = 0;
@@ -74,14 +59,6 @@ struct TimedEvent {
   bool operator>(const TimedEvent& other) const {
     return std::tie(time, order) > std::tie(other.time, other.order);
   }
-};
-
-/// The collectives of a communicator that run, parts of one op of each of its groups, and those
-/// that come after them.
-struct BusyCommunicator {
-  std::uint32_t running = 0;
-  std::vector<RunningOp> ops{};  ///< whose part the running ones are
-  std::deque<MeetingCall> next{};
 };
 
 /// A group while it runs.
@@ -100,11 +77,8 @@ struct RunningGroup {
 
 class ProgramRun {
  public:
-  /// A communicator, who sends on it, and who receives.
-  using MessageKey = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
-
   ProgramRun(const CallProgram& program, CallCosts& costs, const GpuSharing& sharing)
-      : program_(program), costs_(costs), sharing_(sharing) {}
+      : program_(program), costs_(costs), sharing_(sharing), meetings_(program) {}
 
   ProgramSchedule run();
 
@@ -113,10 +87,7 @@ class ProgramRun {
   void issue(std::uint32_t group);
   void begin_op(RunningOp at);
   void begin_kernels(RunningOp at, const ProgramOp& op);
-  void arrive(RunningOp at, const ProgramCall& call);
   void meet(const MeetingCall& met);
-  void meet_collective(const MeetingCall& met);
-  void leave_communicator(std::uint32_t communicator);
   void begin_call(std::uint32_t item);
   void advance(std::uint32_t item);
   void end_item(std::uint32_t item);
@@ -129,11 +100,9 @@ class ProgramRun {
   double rate_of(const FlowingItem& item) const;
   double kernel_end(std::uint32_t group) const;
   const CallCost& cost_of(const ProgramCall& call);
+  Seconds added_by(const ProgramCall& call);
   void push(TimedEvent::Kind kind, double time, std::uint32_t index, std::uint32_t detail);
-  std::optional<std::pair<std::uint32_t, ProgramCall>> waiting_call(std::uint32_t group) const;
-  std::vector<std::uint32_t> waited_for(std::uint32_t group, const ProgramCall& call) const;
-  std::vector<std::uint32_t> hanging_groups() const;
-  [[noreturn]] void report_hang() const;
+  std::optional<WaitingCall> waiting_call(std::uint32_t group) const;
   const ProgramOp& op_of(RunningOp at) const { return program_.groups[at.group].ops[at.op]; }
 
   const CallProgram& program_;
@@ -146,14 +115,7 @@ class ProgramRun {
   std::uint64_t order_ = 0;
   double now_ = 0;
   std::size_t running_ = 0;
-  /// Sends by who sends to whom, receives likewise; collectives by their place among the calls of
-  /// their communicator.
-  std::map<MessageKey, std::deque<MeetingCall>> sends_;
-  std::map<MessageKey, std::deque<MeetingCall>> receives_;
-  std::vector<std::deque<MeetingCall>> meetings_;  // by communicator
-  std::vector<std::uint64_t> met_;                 // how many have begun, likewise
-  std::vector<BusyCommunicator> busy_;             // likewise
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> calls_made_;
+  CallMeetings meetings_;
   std::map<std::tuple<std::uint32_t, ProgramCallKind, std::int64_t>, CallCost> known_costs_;
 };
 
@@ -224,7 +186,22 @@ void ProgramRun::begin_op(RunningOp at) {
   }
   time.moves = Seconds{std::numeric_limits<double>::infinity()};
   groups_[at.group].parts[at.op] = static_cast<std::uint32_t>(op.calls.size());
-  for (const ProgramCall& call : op.calls) arrive(at, call);
+  for (const ProgramCall& call : op.calls) {
+    if (const auto met = meetings_.arrive(at, call)) meet(*met);
+  }
+}
+
+/// What a call between kernels adds to their time. Beside some of them both are slower, and whoever
+/// is left goes on alone.
+Seconds ProgramRun::added_by(const ProgramCall& call) {
+  const CallCost& cost = cost_of(call);
+  if (call.beside.value <= 0) return cost.alone;
+  const double of_kernels = slowdown_beside(cost.channels);
+  const double of_call = sharing_.calls_beside_kernels;
+  const Seconds together = std::min(of_kernels * call.beside, of_call * cost.alone);
+  const Seconds call_left = cost.alone - (1 / of_call) * together;
+  const Seconds kernels_left = call.beside - (1 / of_kernels) * together;
+  return together + call_left + kernels_left - call.beside;
 }
 
 void ProgramRun::begin_kernels(RunningOp at, const ProgramOp& op) {
@@ -232,7 +209,7 @@ void ProgramRun::begin_kernels(RunningOp at, const ProgramOp& op) {
   FlowingItem item;
   item.left = op.compute.value;
   for (const ProgramCall& call : op.inner) {
-    const double time = call.count * cost_of(call).alone.value;
+    const double time = call.count * added_by(call).value;
     item.inner_shares.emplace_back(call.communicator, time);
     item.left += time;
   }
@@ -249,78 +226,6 @@ void ProgramRun::begin_kernels(RunningOp at, const ProgramOp& op) {
   count_time(at.group);
   groups_[at.group].items.push_back(index);
   refresh({at.group});
-}
-
-void ProgramRun::arrive(RunningOp at, const ProgramCall& call) {
-  if (call.kind == ProgramCallKind::send || call.kind == ProgramCallKind::receive) {
-    const bool sends = call.kind == ProgramCallKind::send;
-    const MessageKey key{call.communicator, sends ? at.group : call.peer,
-                         sends ? call.peer : at.group};
-    auto& others = (sends ? receives_ : sends_)[key];
-    if (others.empty()) {
-      (sends ? sends_ : receives_)[key].push_back({call, {at}});
-      return;
-    }
-    MeetingCall met = std::move(others.front());
-    others.pop_front();
-    met.arrived.push_back(at);
-    met.call.bytes = std::max(met.call.bytes, call.bytes);
-    meet(met);
-    return;
-  }
-  auto& waiting = meetings_[call.communicator];
-  const std::uint64_t place = calls_made_[{call.communicator, at.group}]++;
-  const std::uint64_t from_front = place - met_[call.communicator];
-  while (waiting.size() <= from_front) waiting.emplace_back();
-  MeetingCall& meeting = waiting[from_front];
-  if (!meeting.arrived.empty() &&
-      (meeting.call.kind != call.kind || meeting.call.bytes != call.bytes)) {
-    const ProgramCommunicator& communicator = program_.communicators[call.communicator];
-    throw InputError(
-        fmt::format("call {} of communicator '{}' is {} of {} in '{}' and {} of {} in '{}'",
-                    place + 1, communicator.name, to_string(meeting.call.kind),
-                    to_string(meeting.call.bytes),
-                    program_.groups[meeting.arrived.front().group].name, to_string(call.kind),
-                    to_string(call.bytes), program_.groups[at.group].name),
-        "the same calls in the same order in all groups of a communicator");
-  }
-  meeting.call = call;
-  meeting.arrived.push_back(at);
-  if (meeting.arrived.size() < program_.communicators[call.communicator].groups.size()) return;
-  const MeetingCall met = std::move(waiting.front());
-  waiting.pop_front();
-  ++met_[call.communicator];
-  meet_collective(met);
-}
-
-/// Calls of a communicator run one after the other, on whatever streams they are (NCCL's guide,
-/// "Using multiple streams": a communicator's kernels wait for those on other streams before them),
-/// but for those of one group. So do the gathers and scatters of FSDP in traces of two H100: of 27
-/// neighbours none overlap.
-void ProgramRun::meet_collective(const MeetingCall& met) {
-  BusyCommunicator& busy = busy_[met.call.communicator];
-  const auto of_same_op = [&](const RunningOp& at) {
-    return std::any_of(busy.ops.begin(), busy.ops.end(), [&](const RunningOp& other) {
-      return at.group == other.group && at.op == other.op;
-    });
-  };
-  const bool together =
-      busy.next.empty() && std::any_of(met.arrived.begin(), met.arrived.end(), of_same_op);
-  if (busy.running > 0 && !together) {
-    busy.next.push_back(met);
-    return;
-  }
-  ++busy.running;
-  busy.ops = met.arrived;
-  meet(met);
-}
-
-/// A collective has ended: the next ones begin.
-void ProgramRun::leave_communicator(std::uint32_t communicator) {
-  BusyCommunicator& busy = busy_[communicator];
-  if (--busy.running > 0 || busy.next.empty()) return;
-  std::deque<MeetingCall> next = std::exchange(busy.next, {});
-  for (const MeetingCall& each : next) meet_collective(each);
 }
 
 /// When the kernel that runs now on a group ends, at its present rate; now if none runs.
@@ -466,7 +371,9 @@ void ProgramRun::end_item(std::uint32_t index) {
     active.erase(std::find(active.begin(), active.end(), index));
   }
   refresh(touched);
-  if (items_[index].is_collective) leave_communicator(items_[index].communicator);
+  if (items_[index].is_collective) {
+    for (const MeetingCall& met : meetings_.leave(items_[index].communicator)) meet(met);
+  }
   const std::vector<RunningOp> ops = std::move(items_[index].ops);
   for (const RunningOp& at : ops) end_part(at);
 }
@@ -513,93 +420,22 @@ void ProgramRun::count_time(std::uint32_t group) {
 }
 
 /// The first call of an op of the group that others have not come to, or nothing.
-std::optional<std::pair<std::uint32_t, ProgramCall>> ProgramRun::waiting_call(
-    std::uint32_t group) const {
+std::optional<WaitingCall> ProgramRun::waiting_call(std::uint32_t group) const {
   const RankGroup& ranks = program_.groups[group];
   for (std::uint32_t i = 0; i < ranks.ops.size(); ++i) {
     const ProgramOp& op = ranks.ops[i];
     if (groups_[group].missing[i] != 0 || groups_[group].parts[i] == 0) continue;
     for (const ProgramCall& call : op.calls) {
-      if (!waited_for(group, call).empty()) return std::pair{i, call};
+      auto others = meetings_.waited_for(group, call);
+      if (!others.empty()) return WaitingCall{i, call, std::move(others)};
     }
   }
   return std::nullopt;
 }
 
-/// The groups that have not come to a call in which a group waits.
-std::vector<std::uint32_t> ProgramRun::waited_for(std::uint32_t group,
-                                                  const ProgramCall& call) const {
-  const bool sends = call.kind == ProgramCallKind::send;
-  if (sends || call.kind == ProgramCallKind::receive) {
-    const MessageKey key{call.communicator, sends ? group : call.peer, sends ? call.peer : group};
-    const auto& all = sends ? sends_ : receives_;
-    const auto found = all.find(key);
-    if (found == all.end() || found->second.empty()) return {};
-    return {call.peer};
-  }
-  const auto& meetings = meetings_[call.communicator];
-  if (meetings.empty()) return {};
-  std::vector<std::uint32_t> others = program_.communicators[call.communicator].groups;
-  bool waits = false;
-  for (const RunningOp& at : meetings.front().arrived) {
-    waits = waits || at.group == group;
-    std::erase(others, at.group);
-  }
-  return waits ? others : std::vector<std::uint32_t>();
-}
-
-/// The shortest cycle of groups that wait for each other; all that wait, if there is none.
-std::vector<std::uint32_t> ProgramRun::hanging_groups() const {
-  std::vector<std::uint32_t> best;
-  std::vector<std::uint32_t> waiting;
-  const auto size = static_cast<std::uint32_t>(groups_.size());
-  for (std::uint32_t start = 0; start < size; ++start) {
-    if (!waiting_call(start)) continue;
-    waiting.push_back(start);
-    std::vector<std::optional<std::uint32_t>> from(size);
-    std::deque<std::uint32_t> open{start};
-    bool closed = false;
-    while (!open.empty() && !closed) {
-      const std::uint32_t at = open.front();
-      open.pop_front();
-      const auto call = waiting_call(at);
-      if (!call) continue;
-      for (const std::uint32_t next : waited_for(at, call->second)) {
-        if (next == start && !closed) {
-          std::vector<std::uint32_t> cycle;
-          for (std::uint32_t back = at; back != start; back = *from[back]) cycle.push_back(back);
-          cycle.push_back(start);
-          if (best.empty() || cycle.size() < best.size()) best.assign(cycle.rbegin(), cycle.rend());
-          closed = true;
-        }
-        if (next == start || from[next]) continue;
-        from[next] = at;
-        open.push_back(next);
-      }
-    }
-  }
-  return best.empty() ? waiting : best;
-}
-
-void ProgramRun::report_hang() const {
-  std::string text;
-  for (const std::uint32_t group : hanging_groups()) {
-    const auto [number, call] = waiting_call(group).value();
-    const RankGroup& ranks = program_.groups[group];
-    const std::string& name = ranks.ops[number].name;
-    text += fmt::format("{}'{}' waits in op {}{} ({} on '{}')", text.empty() ? "" : "; ",
-                        ranks.name, number + 1, name.empty() ? "" : fmt::format(" '{}'", name),
-                        to_string(call.kind), program_.communicators[call.communicator].name);
-  }
-  throw HangError(0, 0, 0, fmt::format("the program hangs: {}", text));
-}
-
 ProgramSchedule ProgramRun::run() {
   groups_.resize(program_.groups.size());
   schedule_.groups.resize(program_.groups.size());
-  meetings_.resize(program_.communicators.size());
-  met_.assign(program_.communicators.size(), 0);
-  busy_.resize(program_.communicators.size());
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
     prepare(group);
     running_ += program_.groups[group].ops.size();
@@ -621,7 +457,11 @@ ProgramSchedule ProgramRun::run() {
       advance(event.index);
     }
   }
-  if (running_ > 0) report_hang();
+  if (running_ > 0) {
+    std::vector<std::optional<WaitingCall>> waiting;
+    for (std::uint32_t i = 0; i < groups_.size(); ++i) waiting.push_back(waiting_call(i));
+    report_hang(program_, waiting);
+  }
   schedule_.time = Seconds{now_};
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
     count_time(group);

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <limits>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "models/nccl/settings/version.h"
@@ -70,17 +72,17 @@ std::map<std::string, std::string> read_variables(const YamlMapping& root) {
   return variables;
 }
 
-/// The names, after spaces, of variables that stand in the simulation for what the machine is like:
-/// the run itself set none of them.
-std::string simulated_alone(const YamlMapping& root) {
-  std::string names;
+/// The variables that stand in the simulation for what the machine is like: the run itself set none
+/// of them.
+std::set<std::string> simulated_alone(const YamlMapping& root) {
+  std::set<std::string> names;
   const auto simulated = root.find("simulated_environment");
   if (!simulated) return names;
   const auto own = root.find("environment");
   const YamlMapping mapping = simulated->free_mapping();
   for (const auto& [name, value] : mapping.entries()) {
     const bool is_of_run = own && own->free_mapping().find(name.string());
-    if (!is_of_run) names += fmt::format("{} ", name.string());
+    if (!is_of_run) names.insert(name.string());
   }
   return names;
 }
@@ -130,9 +132,7 @@ Recording read_published_run_yaml(const TextFile& text) {
   read_topology(root, recording);
   RecordedRow row = read_common(root);
   row.id = id_of(text);
-  if (std::string names = simulated_alone(root); !names.empty()) {
-    recording.machine["simulated_by"] = std::move(names);
-  }
+  recording.simulated_variables = simulated_alone(root);
   for (const YamlValue& value : root.at("rows").sequence()) {
     const std::vector<YamlValue> fields = value.sequence();
     if (fields.size() != 3) {

@@ -67,6 +67,8 @@ struct Recording {
   std::vector<RecordedRow> rows;
   std::set<std::string> hosts{};     ///< names, where the file lists ranks
   bool names_hosts = true;           ///< else `nodes` of its rows is not known, and 1
+  /// Names of NCCL's variables that stand for what the machine is like: the run set none of them.
+  std::set<std::string> simulated_variables{};
   std::vector<std::string> notes{};  ///< what a person should know of how it was read
 };
 

@@ -35,11 +35,12 @@ constexpr std::int64_t max_multiprocessors = 10'000;
 constexpr std::int64_t max_teraflops = 1'000'000;
 
 GpuKernels read_gpu(const YamlValue& value) {
-  const YamlMapping keys =
-      value.mapping({"gpu", "multiprocessors", "teraflops", "fp8_teraflops", "memory", "holds",
-                     "product", "moved", "attention", "attention_backward", "weights", "cache"});
+  const YamlMapping keys = value.mapping({"gpu", "measured", "multiprocessors", "teraflops",
+                                          "fp8_teraflops", "memory", "holds", "product", "moved",
+                                          "attention", "attention_backward", "weights", "cache"});
   GpuKernels gpu;
   gpu.gpu = keys.at("gpu").string();
+  if (const auto measured = keys.find("measured")) gpu.measured = measured->boolean();
   gpu.multiprocessors =
       static_cast<std::uint32_t>(keys.at("multiprocessors").integer(1, max_multiprocessors));
   gpu.flops = tera * static_cast<double>(keys.at("teraflops").integer(1, max_teraflops));
@@ -183,12 +184,24 @@ GpuSharing KernelTimes::sharing() const {
           .calls_wait_for_kernels = true};
 }
 
+namespace {
+
+/// Whether a GPU's name has the other in it, and no digit follows: "RTX A4000" is no A40.
+bool names(std::string_view gpu, std::string_view other) {
+  const std::size_t place = gpu.find(other);
+  if (place == std::string_view::npos) return false;
+  const std::string_view rest = gpu.substr(place + other.size());
+  return rest.empty() || rest.front() < '0' || rest.front() > '9';
+}
+
+}  // namespace
+
 KernelTimes find_kernels(const KernelTable& table, std::string_view gpu) {
   const GpuKernels* best = nullptr;
   std::string known;
   for (const GpuKernels& each : table.gpus) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", each.gpu);
-    if (gpu.find(each.gpu) == std::string_view::npos) continue;
+    if (!names(gpu, each.gpu)) continue;
     if (best == nullptr || each.gpu.size() > best->gpu.size()) best = &each;
   }
   if (best != nullptr) return {*best, table.constants};

@@ -14,6 +14,8 @@ namespace collsim {
 /// (models/data/kernels.yaml).
 struct GpuKernels {
   std::string gpu{};
+  bool measured =
+      false;  ///< whether steps on it were held against this; else all is by data sheets
   std::uint32_t multiprocessors = 0;
   double flops = 0;         ///< per second, of dense products in 16 bits, nominal
   double fp8_flops = 0;     ///< likewise in 8 bits; 0: it has none

@@ -155,6 +155,8 @@ void guess_software(const YamlMapping& keys, std::string_view gpu, TrainingSetup
                                 : sequence_parallel == "true" || sequence_parallel == "True";
   if (setup.tensor == 1) setup.sequence_parallel = false;
   setup.overlap_gradients = recent;
+  // NVIDIA's recipes for these GPUs cut products into pieces (ub_tp_comm_overlap).
+  if (recent && setup.sequence_parallel) setup.tensor_overlap = TensorOverlap::all;
   setup.reshard = !has(notes, "SHARD_GRAD_OP");
   // Megatron (with "scatter/gather") and DeepSpeed send a part from each tensor-parallel rank.
   // Another framework is named by the kernels that its rows compare.
@@ -213,7 +215,8 @@ PublishedStep read_step(const YamlMapping& keys) {
   if (recompute == "selective") setup.recompute = Recompute::selective;
   guess_software(keys, step.gpu, setup);
   if (const auto software = keys.find("software")) {
-    // What says all of its software is sequence parallel where it says so.
+    // What says all of its software is sequence parallel where it says so, and calls wait.
+    setup.tensor_overlap = TensorOverlap::none;
     if (!keys.at("parallel").free_mapping().find("sp")) setup.sequence_parallel = false;
     read_software(software->free_mapping(), setup);
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/workload/pipeline_order.h"
+#include "models/workload/tensor_calls.h"
 
 namespace collsim {
 
@@ -61,7 +62,7 @@ class StepWriter {
   struct BackwardPart {
     Seconds time;
     std::vector<double> tensors;  ///< elements of each
-    double layers;
+    LayerPart part;
   };
   std::vector<BackwardPart> backward_parts(std::int64_t stage, const PipelinePass& pass) const;
   void write_overlapped_backward(std::int64_t stage, const PipelinePass& pass,
@@ -74,9 +75,9 @@ class StepWriter {
   Index add(ProgramOp op);
   Index call(ProgramCallKind kind, Index communicator, double bytes, Stream stream,
              std::vector<Index> after, std::uint32_t peer = 0);
-  std::vector<ProgramCall> inner_calls(double layers, bool backward) const;
+  std::vector<ProgramCall> inner_calls(const LayerPart& part, bool backward) const;
   std::vector<ProgramCall> context_calls(double layers, bool backward) const;
-  Index add_pass(ProgramOp op, double layers, bool backward);
+  Index add_pass(ProgramOp op, const LayerPart& part, bool backward);
   Seconds layers_time(double layers, bool backward) const;
   Seconds ends_time(std::int64_t stage, const PipelinePass& pass) const;
   bool is_first(std::int64_t stage, const PipelinePass& pass) const {
@@ -91,6 +92,7 @@ class StepWriter {
   std::int64_t microbatches_;
   Rank per_node_;
   LayerTimes layer_;
+  ProductTimes products_;
   PassTimes head_;
   PassTimes embedding_;
   double layers_of_chunk_;
@@ -111,6 +113,7 @@ StepWriter::StepWriter(const TrainingSetup& setup, const KernelTimes& kernels,
     : setup_(setup), kernels_(kernels), microbatches_(microbatches), per_node_(per_node) {
   const LayerShare share = layer_share(setup);
   layer_ = layer_times(kernels, setup.model, share);
+  products_ = product_times(kernels, setup.model, share);
   head_ = head_times(kernels, setup.model, share);
   embedding_ = embedding_times(kernels, setup.model, share);
   layers_of_chunk_ = static_cast<double>(setup.model.layers) /
@@ -163,22 +166,15 @@ void StepWriter::add_communicators(std::int64_t stage) {
                 : std::nullopt;
 }
 
-std::vector<ProgramCall> StepWriter::inner_calls(double layers, bool backward) const {
+std::vector<ProgramCall> StepWriter::inner_calls(const LayerPart& part, bool backward) const {
   std::vector<ProgramCall> calls;
+  const double layers = part.layers();
   const LayerShare share = layer_share(setup_);
   const double bytes = activation_element * share.tokens * static_cast<double>(setup_.model.hidden);
   // Two places in a layer, forward, backward and once more where all is computed again.
   const double times = 2 * layers * (backward && setup_.recompute == Recompute::full ? 2 : 1);
   const auto count = static_cast<std::uint32_t>(std::lround(times));
-  if (tensor_ && count > 0) {
-    if (setup_.sequence_parallel) {
-      for (const auto kind : {ProgramCallKind::all_gather, ProgramCallKind::reduce_scatter}) {
-        calls.push_back({*tensor_, kind, bytes_of(bytes), 0, count});
-      }
-    } else {
-      calls.push_back({*tensor_, ProgramCallKind::all_reduce, bytes_of(bytes), 0, count});
-    }
-  }
+  if (tensor_) calls = tensor_calls(setup_, products_, *tensor_, part, backward);
   if (expert_ && count > 0) {
     const double routed = bytes * static_cast<double>(setup_.model.active_experts) /
                           (setup_.sequence_parallel ? static_cast<double>(setup_.tensor) : 1);
@@ -211,15 +207,15 @@ std::vector<ProgramCall> StepWriter::context_calls(double layers, bool backward)
 
 /// Adds the kernels of so many layers, with their calls. A ring of context parallelism runs beside
 /// them (Ring Attention, arXiv:2310.01889), and what comes next waits for both.
-Index StepWriter::add_pass(ProgramOp op, double layers, bool backward) {
-  op.inner = inner_calls(layers, backward);
+Index StepWriter::add_pass(ProgramOp op, const LayerPart& part, bool backward) {
+  op.inner = inner_calls(part, backward);
   if (exchange_) op.after.push_back(*exchange_);
-  const bool exchanges = context_ && !setup_.gathers_context && layers > 0;
+  const bool exchanges = context_ && !setup_.gathers_context && part.layers() > 0;
   if (!exchanges) return add(std::move(op));
   ProgramOp exchange;
   exchange.name = "keys and values";
   exchange.stream = context_stream;
-  exchange.calls = context_calls(layers, backward);
+  exchange.calls = context_calls(part.layers(), backward);
   exchange.after = op.after;
   if (last_compute_) exchange.after.push_back(*last_compute_);
   exchange_ = add(std::move(exchange));
@@ -264,19 +260,19 @@ std::vector<StepWriter::BackwardPart> StepWriter::backward_parts(std::int64_t st
   const double ffn = ffn_parameters(setup_.model) * static_cast<double>(setup_.model.experts) /
                      layer_parameters(setup_.model);
   std::vector<BackwardPart> parts;
-  if (is_last(stage, pass)) parts.push_back({head_.backward, {embedding_parameters_}, 0});
+  if (is_last(stage, pass)) parts.push_back({head_.backward, {embedding_parameters_}, {}});
   for (std::int64_t i = 0; i < layers; ++i) {
     const Seconds time = layers_time(of_layer, true);
     const double matrices = setup_.model.gated ? 3 : 2;
     const std::vector<double> of_ffn(static_cast<std::size_t>(matrices),
                                      of_layer * layer_parameters_ * ffn / matrices);
-    parts.push_back({ffn * time, of_ffn, of_layer / 2});
+    parts.push_back({ffn * time, of_ffn, {0, of_layer}});
     parts.push_back({(1 - ffn) * time,
                      {of_layer * layer_parameters_ * (1 - ffn) / 4,
                       of_layer * layer_parameters_ * (1 - ffn) * 3 / 4},
-                     of_layer / 2});
+                     {of_layer, 0}});
   }
-  if (is_first(stage, pass)) parts.push_back({embedding_.backward, {embedding_parameters_}, 0});
+  if (is_first(stage, pass)) parts.push_back({embedding_.backward, {embedding_parameters_}, {}});
   return parts;
 }
 
@@ -303,7 +299,7 @@ void StepWriter::write_overlapped_backward(std::int64_t stage, const PipelinePas
     if (setup_.copies_buckets) op.compute += kernels_.moved(copied * fresh);
     op.kernels = static_cast<std::uint32_t>(kernels_of_layer);
     op.after = std::exchange(after, {});
-    last_compute_ = add_pass(std::move(op), part.layers, true);
+    last_compute_ = add_pass(std::move(op), part.part, true);
     ready += part.tensors.size();
     for (; next_bucket < ends.size() && ends[next_bucket] <= ready; ++next_bucket) {
       double bytes = 0;
@@ -321,7 +317,7 @@ Index StepWriter::write_layers(std::int64_t stage, const PipelinePass& pass,
   op.kernels =
       std::max(1U, static_cast<std::uint32_t>(std::lround(kernels_of_layer * layers_of_chunk_)));
   op.after = std::move(after);
-  return add_pass(std::move(op), layers_of_chunk_, pass.backward);
+  return add_pass(std::move(op), {layers_of_chunk_, layers_of_chunk_}, pass.backward);
 }
 
 void StepWriter::write_pass(std::int64_t stage, const PipelinePass& pass) {
@@ -437,7 +433,7 @@ void StepWriter::write_sharded_stage() {
     if (gathering) op.compute += kernels_.moved(copied * bytes * (1 + 1 / sharers));
     op.kernels = static_cast<std::uint32_t>(kernels_of_layer);
     if (gathering) op.after = {*gathering};
-    last_compute_ = add_pass(std::move(op), of_layers, backward);
+    last_compute_ = add_pass(std::move(op), {of_layers, of_layers}, backward);
     return *last_compute_;
   };
   std::optional<Index> root;

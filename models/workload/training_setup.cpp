@@ -27,6 +27,11 @@ constexpr std::array recompute_names{
     std::pair{Recompute::selective, std::string_view("selective")},
     std::pair{Recompute::full, std::string_view("full")},
 };
+constexpr std::array tensor_overlap_names{
+    std::pair{TensorOverlap::none, std::string_view("none")},
+    std::pair{TensorOverlap::backward, std::string_view("backward")},
+    std::pair{TensorOverlap::all, std::string_view("all")},
+};
 constexpr std::array attention_names{
     std::pair{AttentionKind::flash2, std::string_view("flash2")},
     std::pair{AttentionKind::flash1, std::string_view("flash1")},
@@ -89,6 +94,9 @@ std::string_view to_string(Recompute recompute) {
 std::string_view to_string(AttentionKind attention) {
   return name_in(attention_names, attention);
 }
+std::string_view to_string(TensorOverlap overlap) {
+  return name_in(tensor_overlap_names, overlap);
+}
 StepPrecision find_precision(std::string_view option, std::string_view name) {
   return find_in(precision_names, option, name);
 }
@@ -97,6 +105,9 @@ Recompute find_recompute(std::string_view option, std::string_view name) {
 }
 AttentionKind find_attention(std::string_view option, std::string_view name) {
   return find_in(attention_names, option, name);
+}
+TensorOverlap find_tensor_overlap(std::string_view option, std::string_view name) {
+  return find_in(tensor_overlap_names, option, name);
 }
 
 void check_setup(const TrainingSetup& setup) {
@@ -112,6 +123,9 @@ void check_setup(const TrainingSetup& setup) {
           "--pp 2 or more");
   require(setup.zero < 3 || setup.pipeline == 1, "--zero 3 with a pipeline",
           "--zero 0 to 2, or --pp 1");
+  require(
+      setup.tensor_overlap != TensorOverlap::all || setup.tensor == 1 || setup.sequence_parallel,
+      "--tp-overlap all without sequence parallelism", "--tp-overlap none or backward");
   const std::int64_t together = setup.micro_batch * setup.data;
   require(setup.global_batch % together == 0,
           fmt::format("--global-batch {}: {} ranks or groups of ranks with {} sequences each do "

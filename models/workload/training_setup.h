@@ -17,6 +17,19 @@ enum class PipelineOrder : std::uint8_t {
   gpipe,                     ///< all forward passes first
 };
 
+/// Which tensor-parallel calls run beside the products of matrices, in place of between them.
+enum class TensorOverlap : std::uint8_t {
+  none,
+  /// Gradients of a product's input are summed while those of its weights are computed, as Megatron
+  /// does (megatron/core/tensor_parallel/layers.py, linear_with_grad_accumulation_and_async_
+  /// allreduce).
+  backward,
+  /// And a product runs in as many pieces as there are ranks, each while another piece is on its
+  /// way, as with Transformer Engine's user buffers (NeMo: ub_tp_comm_overlap). Where each rank
+  /// keeps its part of the sequence.
+  all,
+};
+
 /// A training step: the model, how it is laid out over ranks, and what the software does. Ranks
 /// are numbered as Megatron does: tensor parallelism first, then context, data, pipeline.
 struct TrainingSetup {
@@ -42,6 +55,7 @@ struct TrainingSetup {
   StepPrecision precision = StepPrecision::bf16;
   Recompute recompute = Recompute::none;
   bool sequence_parallel = false;
+  TensorOverlap tensor_overlap = TensorOverlap::none;
   AttentionKind attention = AttentionKind::flash2;
   bool eager_norms = false;
   /// Gradients are reduced bucket by bucket while the last backward pass runs, and parameters that
@@ -71,9 +85,11 @@ struct TrainingSetup {
 std::string_view to_string(StepPrecision precision);
 std::string_view to_string(Recompute recompute);
 std::string_view to_string(AttentionKind attention);
+std::string_view to_string(TensorOverlap overlap);
 StepPrecision find_precision(std::string_view option, std::string_view name);
 Recompute find_recompute(std::string_view option, std::string_view name);
 AttentionKind find_attention(std::string_view option, std::string_view name);
+TensorOverlap find_tensor_overlap(std::string_view option, std::string_view name);
 
 /// Throws InputError for a layout that cannot be: batches that do not divide, more tensor-parallel
 /// ranks than heads, more pipeline stages than layers, ZeRO 3 with a pipeline.

@@ -237,13 +237,24 @@ double flops_per_token(const Transformer& model, std::int64_t sequence) {
                     static_cast<double>(sequence));
 }
 
+ProductTimes product_times(const KernelTimes& kernels, const Transformer& model,
+                           const LayerShare& share) {
+  ProductTimes times;
+  const bool fp8 = in_fp8(share.precision);
+  const auto shapes = layer_products(model, share);
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const auto& [m, n, k] = shapes[i];
+    times[i] = {kernels.product(m, n, k, fp8), kernels.backward_products(m, n, k, fp8)};
+  }
+  return times;
+}
+
 LayerTimes layer_times(const KernelTimes& kernels, const Transformer& model,
                        const LayerShare& share) {
   LayerTimes times;
-  const bool fp8 = in_fp8(share.precision);
-  for (const auto& [m, n, k] : layer_products(model, share)) {
-    times.all.forward += kernels.product(m, n, k, fp8);
-    times.all.backward += kernels.backward_products(m, n, k, fp8);
+  for (const PassTimes& product : product_times(kernels, model, share)) {
+    times.all.forward += product.forward;
+    times.all.backward += product.backward;
   }
   const double parameters = layer_parameters(model) / static_cast<double>(share.tensor) /
                             static_cast<double>(share.experts_over);

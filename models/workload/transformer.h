@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -90,6 +91,13 @@ struct LayerTimes {
   PassTimes all{};
   PassTimes attention{};
 };
+
+/// Of one rank, the products of a layer's matrices: of queries, keys and values together, of
+/// attention's output, into the feed-forward network, and out of it. In the backward pass each is
+/// two: one for the gradient of its input, and one for that of its weights.
+using ProductTimes = std::array<PassTimes, 4>;
+ProductTimes product_times(const KernelTimes& kernels, const Transformer& model,
+                           const LayerShare& share);
 
 /// How long a layer takes on one GPU, without communication. Each kernel adds its time: the
 /// products of the matrices (in the backward pass two for each), attention, and what norms,

@@ -238,8 +238,10 @@ bool Executor::credits_are_there(const Worker& worker) const {
 void Executor::try_begin(const Wakeup& wakeup) {
   Worker& worker = call_.workers[wakeup.worker];
   if (worker.state != Worker::State::waiting) return;
-  if (!credits_are_there(worker)) return;
-  if (worker.ready_since == Worker::never) worker.ready_since = fabric_.now();
+  if (worker.ready_since == Worker::never) {  // else it has had its credits since then
+    if (!credits_are_there(worker)) return;
+    worker.ready_since = fabric_.now();
+  }
   if (!messages_are_there(worker)) return;
   worker.state = Worker::State::busy;
   if (timeline_ != nullptr) record_begin(worker, wakeup);
@@ -316,7 +318,6 @@ double Executor::contention_slowdown(const Worker& worker) const {
 
 void Executor::send_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
   Worker& worker = call_.workers[id];
-  count_transfers(worker.copies * worker.peers(worker.current().send_group).size());
   const Sending sending{id, bytes, rate};
   if (worker.contends && rate < unlimited) {
     join_links(sending);
@@ -347,8 +348,10 @@ void Executor::start_flows(const Sending& sending) {
   const auto& [id, bytes, rate] = sending;
   Worker& worker = call_.workers[id];
   const double load = worker.demand > 0 ? 1 / contention_.share(worker) : 1;
-  const auto fifos = call_.fifos_of(worker, worker.current().send_group);
+  const PeerGroupId group = worker.current().send_group;
+  const auto fifos = call_.fifos_of(worker, group);
   worker.flows = static_cast<std::uint32_t>(fifos.size());
+  count_transfers(worker.copies * worker.peers(group).size());
   const double longer = worker.is_agent ? 1 : jitter_factor(worker, execution_.cost.jitter);
   for (const FifoId id_of_fifo : fifos) {
     const Fifo& fifo = call_.fifos[id_of_fifo];

@@ -8,8 +8,6 @@
 
 namespace collsim {
 
-namespace {}  // namespace
-
 void begin_slice(Worker& worker, const DataPartition& partition) {
   const ChunkRange chunks = worker.current().chunks();
   const Bytes chunk = partition.chunk_bytes(worker.channel, worker.loop, chunks);

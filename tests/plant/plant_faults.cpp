@@ -210,7 +210,8 @@ PlaceResult run_place(const LoadedMachine& machine, const Spread& spread, double
   const Diagnosis diagnosis = diagnose(result.planted, machine, spread);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   result.verdict = diagnosis.verdict;
-  result.place = diagnosis.causes.empty() ? std::size_t{1} : place_of(result.planted, diagnosis);
+  result.place =
+      diagnosis.causes.empty() ? std::size_t{1} : place_of(result.planted, diagnosis, true);
   if (!diagnosis.causes.empty()) {
     const FittedCause& first = diagnosis.causes.front().causes.front();
     result.found = describe(first.hypothesis, first.value);

@@ -147,7 +147,8 @@ std::optional<PlantedCase> plant_cause(const LoadedMachine& machine, const Predi
   const auto predicted = predictor.simulate(hypothesis.change(value), points);
   const auto healthy = predictor.simulate({}, points);
   if (!predicted || !healthy) return std::nullopt;
-  PlantedCase planted{hypothesis.cause, describe(hypothesis, value), hypothesis.text, {}};
+  PlantedCase planted{
+      hypothesis.cause, describe(hypothesis, value), hypothesis.text, hypothesis.place, {}};
   std::vector<std::pair<Bytes, Seconds>> times;
   for (std::size_t p = 0; p < points.size(); ++p) {
     const Bytes size = series.points[p].size;
@@ -212,10 +213,21 @@ Diagnosis diagnose(const PlantedCase& planted, const LoadedMachine& machine, con
   return collsim::diagnose({&recording, &facts, &machine.topology, &machine.cost}, spread);
 }
 
-std::size_t place_of(const PlantedCase& planted, const Diagnosis& diagnosis) {
+namespace {
+
+bool is_there(const PlantedCase& planted, const Hypothesis& found) {
+  return found.alike.empty() ||
+         std::find(found.alike.begin(), found.alike.end(), planted.where) != found.alike.end();
+}
+
+}  // namespace
+
+std::size_t place_of(const PlantedCase& planted, const Diagnosis& diagnosis, bool there) {
   const auto holds = [&](const CauseGroup& group) {
     return std::any_of(group.causes.begin(), group.causes.end(), [&](const FittedCause& cause) {
-      return cause.hypothesis.cause == planted.cause && cause.hypothesis.text == planted.plain;
+      const Hypothesis& found = cause.hypothesis;
+      return found.cause == planted.cause && found.text == planted.plain &&
+             (!there || is_there(planted, found));
     });
   };
   const auto found = std::find_if(diagnosis.causes.begin(), diagnosis.causes.end(), holds);

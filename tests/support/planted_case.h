@@ -33,6 +33,7 @@ struct PlantedCase {
   std::string cause;  ///< "healthy": none
   std::string text;   ///< of the cause, with its value
   std::string plain;  ///< without
+  std::string where;  ///< the place that it acts in; empty where that is no matter
   TextFile log;
   double effect = 0;  ///< on the size that it slows most, as a logarithm of the time
 };
@@ -50,7 +51,7 @@ PlantedCase plant_slow_part(const LoadedMachine& machine, const Spread& spread,
 Diagnosis diagnose(const PlantedCase& planted, const LoadedMachine& machine, const Spread& spread);
 
 /// The place of the planted cause among the groups of a diagnosis, from 0; their number where it is
-/// in none of them.
-std::size_t place_of(const PlantedCase& planted, const Diagnosis& diagnosis);
+/// in none of them. `there`: it has to be told where it is, too, up to places with the same part.
+std::size_t place_of(const PlantedCase& planted, const Diagnosis& diagnosis, bool there = false);
 
 }  // namespace collsim::test

@@ -83,6 +83,12 @@ BytesPerSecond rate_of_a_cable(const Topology& topology) {
   return topology.link(topology.first_fabric_link()).bandwidth;
 }
 
+// Clouds' clusters of B200 have four hosts, and a DGX B200 cluster has eight.
+TEST(MachineGuess, without_nics_is_no_cloud_s_even_where_that_is_larger) {
+  const GuessedMachine guessed = guessed_machine(recording_on("NVIDIA B200", 2), {});
+  EXPECT_EQ(guessed.name, "dgx-b200-x8");
+}
+
 // Two of 100 Gb/s, 12.5 GB/s, as NCCL says; nothing is left to guess.
 TEST(MachineGuess, takes_the_rate_that_the_log_says) {
   LogFacts facts = on_network("IB");

@@ -69,8 +69,9 @@ TEST(Spread, of_small_calls_raises_no_alarm_below_two_and_a_half_times) {
               1e-9);
 }
 
-// One residual r with variance v: v^(-1/2) (1 + r^2 / (5 v))^-3, of 0.7 times the class's width,
-// 0.2 times a third and 0.1 times a tenth of it; a fitted number takes the width as a factor.
+// One residual r with variance v: v^(-1/2) (1 + r^2 / (5 v))^-3, of 0.67 times the class's width,
+// 0.2 times a third, 0.1 times a tenth and 0.03 times 0.03 of it; a fitted number takes the width
+// as a factor.
 TEST(LogLikelihood, of_one_residual) {
   const Spread spread = simple_spread();
   const std::vector<double> residuals{0.3};
@@ -80,9 +81,33 @@ TEST(LogLikelihood, of_one_residual) {
     return std::pow(variance, -0.5) * std::pow(1 + 0.09 / (5 * variance), -3);
   };
   EXPECT_NEAR(log_likelihood(residuals, places, spread),
-              std::log(0.7 * density(1) + 0.2 * density(1.0 / 3) + 0.1 * density(0.1)), 1e-9);
+              std::log(0.67 * density(1) + 0.2 * density(1.0 / 3) + 0.1 * density(0.1) +
+                       0.03 * density(0.03)),
+              1e-9);
   EXPECT_NEAR(log_likelihood(residuals, places, spread, 1),
-              std::log(0.7 * density(1) + 0.2 / 3 * density(1.0 / 3) + 0.01 * density(0.1)), 1e-9);
+              std::log(0.67 * density(1) + 0.2 / 3 * density(1.0 / 3) + 0.01 * density(0.1) +
+                       0.0009 * density(0.03)),
+              1e-9);
+}
+
+// Four exact predictions, of which one time is off by 8 %: eight times the noise of 1 %. As an
+// outlier it has 5 % of noise and costs log(9) by its odds, about log(5 / 1.1) by its width, and
+// 4.5 log(1 + 0.08^2 / (5 (0.05^2 + 0.005^2))) = 1.8: 5.6 in all. Without outliers, it costs
+// 4.5 log(1 + 0.08^2 / (5 (0.01^2 + 0.005^2))) = 10.9.
+TEST(LogLikelihood, takes_a_time_that_is_far_off_for_noise) {
+  Spread spread = simple_spread();
+  std::vector<ResidualPlace> places;
+  for (const std::int64_t mib : {1, 64, 4096, 262144}) {
+    places.push_back({Bytes{mib << 20}, Trust::exact, 0});
+  }
+  const std::vector<double> as_expected(4, 0.0);
+  const std::vector<double> one_off{0, 0, 0.08, 0};
+  const auto cost = [&] {
+    return log_likelihood(as_expected, places, spread) - log_likelihood(one_off, places, spread);
+  };
+  EXPECT_GT(cost(), 8);
+  spread.outliers = {0.1, 5};
+  EXPECT_LT(cost(), 6.5);
 }
 
 // Errors of near sizes are alike: two that are off in the same direction are likelier than two in

@@ -15,6 +15,7 @@
 #include "models/calibration/transport.h"
 #include "models/call/prediction.h"
 #include "models/call/rank_gpus.h"
+#include "models/imports/machine_parts.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 
@@ -150,7 +151,7 @@ TEST(Estimator, has_no_memory_of_other_sizes) {
   }
 }
 
-/// An all_reduce on 32 ranks of 4 DGX H100, of which something is wrong.
+/// An all_reduce on all ranks of DGX H100, of which something is wrong.
 CallCompiler faulty(const Topology& topology, std::string_view algorithm,
                     const std::vector<std::string>& faults) {
   CallSpec spec = spec_of({"", Collective::all_reduce, algorithm, ""}, topology);
@@ -190,6 +191,22 @@ TEST(Estimator, knows_what_faults_of_each_kind_cost) {
       const double simulated = simulate(compiler.plan(size)).time.value;
       EXPECT_NEAR(estimated(compiler, size).value, simulated, 0.12 * simulated)
           << algorithm << ", " << fault;
+    }
+  }
+}
+
+// With two nodes, a tree of heads is one edge: the hop between them carries all that it hands in.
+TEST(Estimator, knows_what_faults_of_two_nodes_cost) {
+  const Topology topology = compose(load_parts("dgx-h100-x4"), 2);
+  const Bytes size{256 << 20};
+  for (const std::vector<std::string>& faults : {std::vector<std::string>{},
+                                                 {"link: node1/nic0, bandwidth: 10%"},
+                                                 {"link: node1/nic3, latency: 20 us"}}) {
+    for (const char* const algorithm : {"ring", "tree", "nvlstree"}) {
+      const CallCompiler compiler = faulty(topology, algorithm, faults);
+      const double simulated = simulate(compiler.plan(size)).time.value;
+      EXPECT_NEAR(estimated(compiler, size).value, simulated, 0.12 * simulated)
+          << algorithm << ", " << fmt::format("{}", fmt::join(faults, "; "));
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <string>
 
@@ -53,6 +54,27 @@ TEST(HopNics, of_several_beside_a_gpu_all_are_in_use) {
 // Channels of sends and receives take turns at the two ports of a GPU's switch.
 TEST(HopNics, sends_and_receives_use_several_beside_a_gpu_too) {
   EXPECT_EQ(nics_in_use("oci-h100-x4", "auto", {}, Collective::all_to_all).size(), 16U);
+}
+
+// Heads of NVLSTree take the NICs of their search channels in turn, not one each.
+TEST(HopNics, of_heads_are_all_ports) {
+  EXPECT_EQ(nics_in_use("oci-h100-x4", "nvlstree", {}).size(), 16U);
+}
+
+// Each of two trees has every other channel, and each of the two ports beside a head is to carry
+// half of either: else one tree waits for a full port beside an empty one.
+TEST(HopNics, of_heads_have_as_much_of_both_trees) {
+  const Nccl nccl(load_topology(find_data_file("oci-h100-x4", "topologies")));
+  for (std::uint32_t gpu = 0; gpu < 8; ++gpu) {
+    for (std::uint32_t tree = 0; tree < 2; ++tree) {
+      std::map<int, int> channels;  // by port
+      for (std::uint32_t channel = tree; channel < 16; channel += 2) {
+        ++channels[nccl.head_nets().of(channel, gpu)->nic];
+      }
+      ASSERT_EQ(channels.size(), 2U) << gpu;
+      EXPECT_EQ(channels.begin()->second, 4) << gpu;
+    }
+  }
 }
 
 TEST(HopNics, hidden_ones_are_not_in_use) {

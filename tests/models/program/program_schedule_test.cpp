@@ -92,6 +92,27 @@ TEST(ProgramSchedule, counts_waiting_for_a_late_rank_apart) {
   EXPECT_NEAR(in_microseconds(schedule.groups[1].waits), 0, 1e-6);
 }
 
+// A call between kernels takes 100 us alone and is 1.3 times slower beside kernels, which are 1.25
+// times slower beside it. Beside kernels of 200 us it takes 130, in which they do 104: it adds 26.
+// Beside kernels of 40 us, which then take 50, it does 38.5: the other 61.5 add to 10.
+TEST(ProgramSchedule, adds_of_calls_beside_kernels_what_both_lose) {
+  CallProgram program = program_of(R"(
+  all: { ranks: "0..1", ops: [ { compute: 1000 us } ] }
+)");
+  const GpuSharing sharing{
+      .multiprocessors = 100, .kernels_beside_calls = 1.25, .calls_beside_kernels = 1.3};
+  ProgramOp& op = program.groups.front().ops.front();
+  op.inner = {{0, ProgramCallKind::all_gather, Bytes{1'000'000}}};
+  const auto time_beside = [&](double microseconds) {
+    op.inner.front().beside = Seconds{microseconds * 1e-6};
+    EvenCosts costs({}, 0, 1);
+    return in_microseconds(schedule_program(program, costs, sharing).time);
+  };
+  EXPECT_NEAR(time_beside(0), 1100, 1e-6);
+  EXPECT_NEAR(time_beside(200), 1026, 1e-6);
+  EXPECT_NEAR(time_beside(40), 1010 + 100 - 50 / 1.3, 1e-6);
+}
+
 // GPipe, two stages, three microbatches; forward 100 us, backward 200 us, a send 100 us:
 // a: 1 2 3 . . . . . 1 1 2 2 3 3
 // b: . . 1 2 3 1 1 2 2 3 3

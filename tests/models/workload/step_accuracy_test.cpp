@@ -45,6 +45,8 @@ TEST_F(StepAccuracy, of_published_sweeps_beats_a_constant_efficiency) {
     EXPECT_LT(score.mean_error, 0.12) << group;
     EXPECT_LT(score.mean_error, score.formula_error) << group;
   }
+  // NeMo on H100, whose tensor-parallel calls run beside products: 14 % off where they wait.
+  EXPECT_LT(by_group.at("dgxc_v25.03").mean_error, 0.09);
   EXPECT_GT(by_group.at("vtrain_multi").tau, 0.75);
   EXPECT_GT(by_group.at("mpt").tau, 0.75);
 }

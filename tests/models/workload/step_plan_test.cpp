@@ -86,11 +86,15 @@ TEST(StepPlan, finds_the_cheapest_that_meets_a_deadline) {
   }
 }
 
-StepPrediction step_on(const Topology& topology, std::int64_t pipeline) {
+StepMachine machine_on(const Topology& topology) {
   MachineCalls calls;
   calls.topology = &topology;
   calls.gpus.assign(topology.gpus().begin(), topology.gpus().end());
-  StepMachine machine(calls, load_kernel_table());
+  return {calls, load_kernel_table()};
+}
+
+StepPrediction step_on(const Topology& topology, std::int64_t pipeline) {
+  StepMachine machine = machine_on(topology);
   TrainingSetup setup;
   setup.model = find_transformer("llama2-7b");
   setup.pipeline = pipeline;
@@ -143,15 +147,32 @@ TEST(StepPlan, buys_as_many_nodes_as_an_hour_pays) {
   EXPECT_EQ(plan.rows[1].nodes, 4U);
 }
 
+// Eight tensor-parallel ranks of one node spend a fifth of their time in calls, of which products
+// hide most.
+TEST(StepPlan, hides_calls_beside_products) {
+  const ShippedData shipped;
+  const Topology topology = compose(load_parts("dgx-h100"), 1);
+  StepMachine machine = machine_on(topology);
+  TrainingSetup setup;
+  setup.model = find_transformer("llama2-7b");
+  setup.tensor = 8;
+  setup.sequence_parallel = true;
+  setup.global_batch = 8;
+  const auto exposed = [&](TensorOverlap overlap) {
+    setup.tensor_overlap = overlap;
+    return machine.predict(setup).exposed.at("tp").value;
+  };
+  const double all = exposed(TensorOverlap::none);
+  EXPECT_LT(exposed(TensorOverlap::backward), 0.9 * all);
+  EXPECT_LT(exposed(TensorOverlap::all), 0.6 * all);
+}
+
 // One node of each: 8 replicas on H100 and 8 on A100, 12 of 192 sequences each with equal parts. By
 // speed those on H100 have more, and none is left out.
 TEST(StepPlan, divides_batches_by_speed) {
   const ShippedData shipped;
   const Topology mixed = compose(changed(load_parts("dgx-h100"), "beside=dgx-a100:1"), 1);
-  MachineCalls calls;
-  calls.topology = &mixed;
-  calls.gpus.assign(mixed.gpus().begin(), mixed.gpus().end());
-  StepMachine machine(calls, load_kernel_table());
+  StepMachine machine = machine_on(mixed);
   TrainingSetup setup;
   setup.model = find_transformer("llama2-7b");
   setup.data = 16;

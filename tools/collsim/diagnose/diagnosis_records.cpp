@@ -153,6 +153,7 @@ Record cause_record(const FittedCause& cause) {
   return {{"cause", cause.hypothesis.cause},
           {"text", describe(cause.hypothesis, cause.value)},
           {"value", cause.hypothesis.parameter ? Record(cause.value) : Record()},
+          {"places", cause.hypothesis.alike},
           {"likelihood", cause.likelihood},
           {"residual", cause.residual},
           {"log_likelihood", cause.log_likelihood},

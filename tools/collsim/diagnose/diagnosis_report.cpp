@@ -7,6 +7,7 @@
 #include <cmath>
 #include <ostream>
 
+#include "models/diagnosis/place_text.h"
 #include "sim/plan/collective.h"
 #include "tools/collsim/core/wrap.h"
 
@@ -81,6 +82,13 @@ std::vector<std::string> checks_of(const CauseGroup& group) {
   return checks;
 }
 
+/// Where the likeliest cause may act; empty where that is one place, or no matter.
+std::string places_of(const Diagnosis& diagnosis) {
+  const Hypothesis& hypothesis = diagnosis.causes.front().causes.front().hypothesis;
+  if (hypothesis.alike.size() < 2) return {};
+  return fmt::format("{}: this log cannot tell which", places_text(hypothesis.alike));
+}
+
 /// What cures the likeliest cause, and what that brings.
 std::string remedy_of(const Diagnosis& diagnosis) {
   const FittedCause& cause = diagnosis.causes.front().causes.front();
@@ -104,6 +112,9 @@ void print_causes(const Diagnosis& diagnosis, std::ostream& out) {
   }
   if (diagnosis.likelihood_of_none >= min_likelihood) {
     fmt::print(out, "{:>4.0f} % none of these\n", 100 * diagnosis.likelihood_of_none);
+  }
+  if (const std::string text = places_of(diagnosis); !text.empty()) {
+    out << wrapped(text, "where: one of ", "  ");
   }
   for (const std::string& check : checks_of(diagnosis.causes.front())) {
     out << wrapped(check, "check: ", "  ");

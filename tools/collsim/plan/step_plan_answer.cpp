@@ -77,6 +77,8 @@ void add_step_options(po::options_description& options) {
           "global-batch", po::value<std::int64_t>(), "with --step: sequences of a step")(
           "seq", po::value<std::int64_t>(),
           "likewise: tokens of a sequence (default: the model's)")(
+          "tp-overlap", text()->default_value("none"),
+          "likewise: calls beside products, as of `step`: none, backward or all")(
           "tokens-total", text(), "likewise: of the whole training run, such as 300B or 1.4T")(
           "deadline", text(), "likewise: of the run, such as 30d")("budget", po::value<double>(),
                                                                    "likewise: money for the run")(
@@ -114,6 +116,8 @@ StepPlanRequest read_step_plan(const po::variables_map& values) {
   if (!values["precision"].defaulted()) {
     request.setup.precision = find_precision("precision", values["precision"].as<std::string>());
   }
+  request.setup.tensor_overlap =
+      find_tensor_overlap("tp-overlap", values["tp-overlap"].as<std::string>());
   if (values.contains("tokens-total")) {
     request.tokens =
         number_of(values, "tokens-total", counts_of_tokens, "a number such as 300B or 1.4T");

@@ -17,6 +17,7 @@
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/warnings.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/request/program_check.h"
 #include "tools/collsim/step/inference_report.h"
@@ -211,6 +212,11 @@ void predict(const StepRequest& request, const std::string& name, std::ostream& 
   const bool infers = values["decode"].as<bool>() || values["prefill"].as<bool>();
   if (infers) calls.run.graph = !values["eager"].as<bool>();
   StepMachine machine(calls, load_kernel_table());
+  if (const GpuKernels& gpu = machine.kernels().gpu(); !gpu.measured) {
+    print_warning(
+        fmt::format("kernels of {} are by its data sheet: no step on it was measured", gpu.gpu),
+        err);
+  }
   if (infers) {
     refuse_options(values, {"straggler", "advise"}, "--decode or --prefill");
     infer(request, name, machine, out);

@@ -65,6 +65,9 @@ po::options_description step_options() {
           "attention", po::value<std::string>()->default_value("flash2"),
           "flash2, flash1, fused or eager")("no-sequence-parallel", po::bool_switch(),
                                             "with --tp: norms are computed by all ranks")(
+          "tp-overlap", po::value<std::string>()->default_value("none"),
+          "with --tp, calls beside products: none; backward: sums of gradients, as Megatron; all: "
+          "products in pieces, as Transformer Engine's user buffers")(
           "no-overlap", po::bool_switch(), "gradients are reduced after the last backward pass")(
           "bucket", po::value<std::string>()->default_value("25M"),
           "bytes of a gradient bucket; auto: the quickest of several, which are shown")(
@@ -256,6 +259,7 @@ TrainingSetup read_setup(const po::variables_map& values, std::size_t gpus) {
   setup.recompute = find_recompute("recompute", values["recompute"].as<std::string>());
   setup.attention = find_attention("attention", values["attention"].as<std::string>());
   setup.sequence_parallel = setup.tensor > 1 && !values["no-sequence-parallel"].as<bool>();
+  setup.tensor_overlap = find_tensor_overlap("tp-overlap", values["tp-overlap"].as<std::string>());
   setup.overlap_gradients = !values["no-overlap"].as<bool>();
   const auto& bucket = values["bucket"].as<std::string>();
   if (bucket != "auto") setup.bucket = std::max(Bytes{1}, parse_size("bucket", bucket));

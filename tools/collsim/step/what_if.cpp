@@ -46,6 +46,10 @@ void add_software(const TrainingSetup& setup, NamedSetups& all) {
   if (setup.tensor > 1 && !setup.sequence_parallel) {
     add("sequence parallelism", [](TrainingSetup& each) { each.sequence_parallel = true; });
   }
+  if (setup.sequence_parallel && setup.tensor_overlap != TensorOverlap::all) {
+    add("--tp-overlap all (user buffers)",
+        [](TrainingSetup& each) { each.tensor_overlap = TensorOverlap::all; });
+  }
   for (const std::int64_t zero : {0, 1, 3}) {
     if (zero == setup.zero) continue;
     add(fmt::format("--zero {}", zero), [&](TrainingSetup& each) { each.zero = zero; });
