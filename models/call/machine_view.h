@@ -59,7 +59,6 @@ class MachineView {
   }
 
  private:
-
   const CallCompiler& compiler_;
   KnownWays* ways_;
   RankNodes nodes_;

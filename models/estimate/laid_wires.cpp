@@ -51,27 +51,26 @@ std::vector<bool> LaidWires::loads_changed(const LinkStates& states) {
 }
 
 /// Sums go back on the way that copies come, whatever is dead there.
-bool LaidWires::is_cut(Id id, const LinkStates& states) const {
+bool LaidWires::is_cut(Id id, const StateOf& state_of) const {
   if (hops_[id].from == hops_[id].to) return false;
   const auto own = resources(id);
   return std::any_of(own.begin(), own.end(), [&](ResourceId resource) {
-    const ResourceOrigin& origin = wires_.origin(resource);
-    const auto state = origin.shared ? states.end() : states.find(origin.id);
-    return state != states.end() && state->second.avoided;
+    return state_of[resource] != nullptr && state_of[resource]->avoided;
   });
 }
 
-void LaidWires::add_changed(Id id, const LinkStates& states, Changes& changes) {
+void LaidWires::add_changed(Id id, const StateOf& state_of, Changes& changes) {
   const Hop& hop = hops_[id];
   Changed changed{id, true, hop.latency};
-  if (is_cut(id, states)) {
+  if (is_cut(id, state_of)) {
     Wire detour = wires_.lay(hop.channel, hop.from, hop.to);
     changed.is_slow = wires_.is_changed(detour);
     changed.latency = detour.latency.value;
     changes.detours.emplace(id, std::move(detour));
   } else {
     for (const ResourceId resource : resources(id)) {
-      changed.latency += wires_.delay(resource).value;
+      const LinkState* const state = state_of[resource];
+      if (state != nullptr) changed.latency += (state->latency + 0.5 * state->jitter).value;
     }
   }
   changes.wires.push_back(changed);
@@ -104,8 +103,12 @@ LaidWires::Changes LaidWires::changes(const LinkStates& states,
   if (!states.empty()) {
     wires_.set_states(states);
     const std::vector<bool> loads = loads_changed(states);
+    StateOf state_of(wires_.resources());
+    for (const auto& [link, state] : states) {
+      if (const auto resource = wires_.resource_of(link)) state_of[*resource] = &state;
+    }
     for (Id id = 0; id < hops_.size(); ++id) {
-      if (loads[id] && counts(id)) add_changed(id, states, changes);
+      if (loads[id] && counts(id)) add_changed(id, state_of, changes);
     }
   }
   changes.capacities = capacities(states);

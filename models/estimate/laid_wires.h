@@ -79,10 +79,12 @@ class LaidWires {
   std::vector<double> capacities(const LinkStates& states);
 
  private:
+  using StateOf = std::vector<const LinkState*>;  // by resource; null: as it should be
+
   Id add(const Hop& hop, const Wire& wire);
   void index();
-  bool is_cut(Id id, const LinkStates& states) const;
-  void add_changed(Id id, const LinkStates& states, Changes& changes);
+  bool is_cut(Id id, const StateOf& state_of) const;
+  void add_changed(Id id, const StateOf& state_of, Changes& changes);
 
   LinkStates states_;  // as they were laid in
   HopWires wires_;

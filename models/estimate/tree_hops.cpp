@@ -40,7 +40,7 @@ bool loads(std::span<const ResourceId> resources, ResourceId resource) {
   return std::find(resources.begin(), resources.end(), resource) != resources.end();
 }
 
-/// The place of a class among all.
+/// The index of a class among all.
 std::uint32_t add_class(const HopClass& hop, std::vector<HopClass>& classes) {
   const auto same = std::find(classes.begin(), classes.end(), hop);
   const auto place = static_cast<std::uint32_t>(same - classes.begin());

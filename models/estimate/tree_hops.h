@@ -118,13 +118,16 @@ class TreeHops {
 std::vector<std::vector<Rank>> longest_ways(const RootedTree& tree, const LaidTree& laid,
                                             const MachineView& view);
 
-/// The place of a place among all, of which one may be alike.
+/// The index of a place among all: of one that is alike, or of its own, which is added.
 std::uint32_t add_place(std::vector<TreePlace>& places, const TreePlace& place);
 
+/// Of a hop, by how many use each link and what that carries, in bytes per second: both by
+/// ResourceId.
 NarrowLinks narrow_links(const LaidWires& wires, LaidWires::Id hop,
                          const std::vector<double>& users, const std::vector<double>& capacities);
 
-/// What the users of a hop's narrow links have, `together` of whom are as far as the hop.
+/// Sets what the users of a hop's narrow links have, of whom those `together` with the hop are as
+/// far from the root.
 void set_shares(HopClass& hop_class, const TreeHop& hop, const std::vector<double>& users,
                 const std::vector<double>& capacities);
 

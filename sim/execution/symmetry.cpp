@@ -90,6 +90,7 @@ class Refinement {
   Refinement(const Execution& execution, const CallLayout& layout, const FabricDraft& draft,
              std::span<const ChannelChunking> cuts)
       : execution_(execution), layout_(layout), draft_(draft), cuts_(cuts) {
+    gather_ties();
     leave_out_resources();
     colour_resources();
     colour_fifos();
@@ -101,6 +102,18 @@ class Refinement {
   Symmetry symmetry() const;
 
  private:
+  /// What a FIFO is tied to.
+  struct FifoTies {
+    RouteId route = 0;
+    WorkerId sender = no_worker;
+    WorkerId receiver = no_worker;
+  };
+  struct WorkerTies {
+    RouteId store_route = 0;
+    WorkerId other_lane = no_worker;
+  };
+
+  void gather_ties();
   void leave_out_resources();
   std::vector<double> min_capacities() const;
   std::vector<double> max_of_fifos() const;
@@ -120,10 +133,22 @@ class Refinement {
   Colours fifos_;
   Colours resources_;
   std::vector<bool> left_out_;  // by resource
+  // Every round reads these of all: beside each other, they stay in the cache.
+  std::vector<FifoTies> fifo_ties_;
+  std::vector<WorkerTies> worker_ties_;
   Colours next_workers_;
   Colours next_fifos_;
   Colours next_resources_;
 };
+
+void Refinement::gather_ties() {
+  for (const Fifo& fifo : layout_.fifos) {
+    fifo_ties_.push_back({fifo.route, fifo.sender, fifo.receiver});
+  }
+  for (const Worker& worker : layout_.workers) {
+    worker_ties_.push_back({worker.store_route, worker.other_lane});
+  }
+}
 
 /// What all flows together could not fill slows nobody down. A link on which senders contend counts
 /// all the same: theirs get less long before it is full.
@@ -268,7 +293,7 @@ void Refinement::refine() {
   next_fifos_.resize(fifos_.size());
   next_resources_.assign(resources_.size(), 0);
   for (std::size_t i = 0; i < fifos_.size(); ++i) {
-    const Fifo& fifo = layout_.fifos[i];
+    const FifoTies& fifo = fifo_ties_[i];
     Colour around = 0;
     for (const ResourceId resource : draft_.route(fifo.route)) {
       if (left_out_[resource]) continue;
@@ -287,7 +312,7 @@ void Refinement::refine() {
     next_fifos_[i] = colour;
   }
   for (std::size_t i = 0; i < workers_.size(); ++i) {
-    const Worker& worker = layout_.workers[i];
+    const WorkerTies& worker = worker_ties_[i];
     for (const ResourceId resource : draft_.route(worker.store_route)) {
       next_workers_[i] += mix(stored, resources_[resource]);
       next_resources_[resource] += mix(stored, workers_[i]);

@@ -257,6 +257,35 @@ TEST(Estimator, remembers_hops_and_no_faults) {
   }
 }
 
+// Of up to 64 nodes trees are laid once for all faults: each fault looks at the places that it
+// changes, as if all were looked at. Latencies are added up in another order.
+TEST(Estimator, remembers_trees_of_all_nodes) {
+  const std::vector<std::vector<std::string>> all{
+      {"link: node1/nic0, bandwidth: 10%", "link: node2/nic5, bandwidth: 30%"},
+      {},
+      {"link: node3/nic3, latency: 20 us"},
+      {"link: node1/nic0, latency: 5 us, bandwidth: 40%", "rank: 9, speed: 50%"},
+      {"link: node1/nic0, dead: true"},
+      {"link: node0/gpu0 - node0/nvswitch0, bandwidth: 20%"},
+      {"rank: 30, late: 100 us"},
+      {"link: node1/nic0, bandwidth: 10%"}};
+  const Topology topology = load_topology(find_data_file("dgx-h100-x4", "topologies"));
+  const CallCompiler healthy = faulty(topology, "tree", {});
+  KnownHops known;
+  for (const std::vector<std::string>& faults : all) {
+    std::vector<Fault> found;
+    found.reserve(faults.size());
+    for (const std::string& text : faults) found.push_back(parse_fault(text));
+    const CallCompiler compiler =
+        healthy.with_faults(find_faults(found, topology, healthy.ranks()));
+    for (const Bytes size : {Bytes{8 << 10}, Bytes{1 << 20}, Bytes{256 << 20}}) {
+      const double alone = Estimator(compiler).estimate(size).time.value;
+      EXPECT_NEAR(Estimator(compiler, &known).estimate(size).time.value, alone, 1e-12 * alone)
+          << fmt::format("{}", fmt::join(faults, "; "));
+    }
+  }
+}
+
 // Node 200 is not among the first 64, which stand for the others.
 TEST(Estimator, sees_a_fault_on_any_node) {
   const Topology topology = load_topology(find_data_file("dgx-h100-x256-2-1", "topologies"));
