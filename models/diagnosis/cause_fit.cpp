@@ -114,7 +114,7 @@ void simulate_likeliest(const ValueFit& fit, const FitEffort& effort,
 
 /// The likeliest anew at more sizes, those that take their places among them: estimates of large
 /// calls can be off by a third where a cause changes what holds them up. The first of all is
-/// simulated even where the effort ended before it.
+/// simulated even where the effort ended before it, at as few sizes as others.
 void simulate_finely(const ValueFit& fit, std::vector<FittedCause>& causes) {
   constexpr std::size_t likeliest = 6;
   constexpr std::size_t most = 9;
@@ -129,7 +129,7 @@ void simulate_finely(const ValueFit& fit, std::vector<FittedCause>& causes) {
     });
     if (next == causes.end()) return;
     const FittedCause before = *next;
-    const auto finer = fit.simulate(before, true);
+    const auto finer = fit.simulate(before, before.simulated);
     for (FittedCause& cause : causes) {
       if (name_of(cause) != name_of(before)) continue;
       if (finer) cause = fit.taken_for(*finer, cause.hypothesis);
