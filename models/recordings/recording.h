@@ -65,8 +65,8 @@ struct Recording {
   std::string left_out;  ///< why no machine fits it; mostly empty
   std::optional<NcclVersion> nccl_rules;  ///< where the recorded release is not to be taken
   std::vector<RecordedRow> rows;
-  std::set<std::string> hosts{};     ///< names, where the file lists ranks
-  bool names_hosts = true;           ///< else `nodes` of its rows is not known, and 1
+  std::set<std::string> hosts{};  ///< names, where the file lists ranks
+  bool names_hosts = true;        ///< else `nodes` of its rows is not known, and 1
   /// Names of NCCL's variables that stand for what the machine is like: the run set none of them.
   std::set<std::string> simulated_variables{};
   std::vector<std::string> notes{};  ///< what a person should know of how it was read
