@@ -191,6 +191,7 @@ class NodePorts {
       if (std::isfinite(cost)) by_cost[cost].push_back(end);
     }
     std::vector<std::vector<DeviceId>> levels;
+    levels.reserve(by_cost.size());
     for (auto& [cost, ends] : by_cost) levels.push_back(std::move(ends));
     return levels;
   }

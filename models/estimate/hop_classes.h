@@ -90,6 +90,7 @@ std::vector<std::vector<std::uint32_t>> channels_in_step(std::uint32_t channels,
     by_key[key_of(channel)].push_back(channel);
   }
   std::vector<std::vector<std::uint32_t>> in_step;
+  in_step.reserve(by_key.size());
   for (auto& [key, alike_channels] : by_key) in_step.push_back(std::move(alike_channels));
   return in_step;
 }

@@ -60,7 +60,7 @@ std::vector<Row> rows_of(const TrainingSetup& setup, const LayerPart& part, bool
 
 constexpr auto gather = ProgramCallKind::all_gather;
 constexpr auto scatter = ProgramCallKind::reduce_scatter;
-constexpr std::int64_t bytes = 2 * 64 * 100;
+constexpr std::int64_t bytes = 12'800;  // 2 x 64 x 100
 
 TEST(TensorCalls, wait_for_products_where_nothing_overlaps) {
   const std::vector<Row> all{
@@ -123,19 +123,20 @@ struct Product {
 
 std::vector<Product> recorded_products() {
   std::ifstream file(COLLSIM_SOURCE_DIR "/recordings/steps/products-h200x4.tsv");
-  std::map<std::string, Product> by_name;
+  std::map<std::tuple<std::string, std::string, std::string>, Product> by_name;
   std::string model, name, what, ranks;
   double m = 0, n = 0, k = 0, us = 0;
   for (std::string line; std::getline(file, line);) {
     std::istringstream fields(line);
     if (!(fields >> model >> name >> m >> n >> k >> ranks >> what >> us)) continue;
-    Product& product = by_name[model + name + ranks];
+    Product& product = by_name[{model, name, ranks}];
     product.m = m;
     product.n = n;
     product.k = k;
     product.us[what] = us;
   }
   std::vector<Product> all;
+  all.reserve(by_name.size());
   for (const auto& [key, product] : by_name) all.push_back(product);
   return all;
 }
