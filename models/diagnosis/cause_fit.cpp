@@ -114,13 +114,12 @@ void simulate_likeliest(const ValueFit& fit, const FitEffort& effort,
 
 /// The likeliest anew at more sizes, those that take their places among them: estimates of large
 /// calls can be off by a third where a cause changes what holds them up. The first of all is
-/// simulated even where the effort ended before it, at as few sizes as others: of that many GPUs
-/// that takes seconds, of 1,440 half a minute.
-void simulate_finely(const ValueFit& fit, std::vector<FittedCause>& causes) {
+/// simulated even where the effort ended before it, at as few sizes as others.
+void simulate_finely(const ValueFit& fit, const FitEffort& effort,
+                     std::vector<FittedCause>& causes) {
   constexpr std::size_t likeliest = 6;
   constexpr std::size_t most = 9;
-  constexpr std::size_t quick_gpus = 256;
-  const bool is_quick = fit.predictor().topology().gpus().size() <= quick_gpus;
+  const bool is_quick = fit.predictor().topology().gpus().size() <= effort.gpus_beyond;
   std::set<std::string> done;
   for (std::size_t tries = 0; tries < most; ++tries) {
     std::set<std::string> before_it;
@@ -151,7 +150,7 @@ std::vector<FittedCause> fit_causes(const Predictor& predictor,
   const ValueFit fit(predictor, points, spread, effort.of_one);
   std::vector<FittedCause> causes = screen_all(fit, hypotheses);
   simulate_likeliest(fit, effort, causes);
-  simulate_finely(fit, causes);
+  simulate_finely(fit, effort, causes);
   if (auto two = fit_two(fit, causes)) {
     causes.push_back(std::move(*two));
     sort_by_score(causes);

@@ -70,7 +70,7 @@ void LaidWires::add_changed(Id id, const StateOf& state_of, Changes& changes) {
   } else {
     for (const ResourceId resource : resources(id)) {
       const LinkState* const state = state_of[resource];
-      if (state != nullptr) changed.latency += (state->latency + 0.5 * state->jitter).value;
+      if (state != nullptr) changed.latency += state->mean_delay().value;
     }
   }
   changes.wires.push_back(changed);

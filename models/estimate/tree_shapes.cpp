@@ -63,7 +63,7 @@ void TreeShapes::find_changes() {
   delays_.assign(wires.resource_count(), 0);
   for (const auto& [link, state] : states) {
     const auto resource = wires.resource_of(link);
-    if (resource) delays_[*resource] = (state.latency + 0.5 * state.jitter).value;
+    if (resource) delays_[*resource] = state.mean_delay().value;
   }
 }
 

@@ -77,7 +77,7 @@ Wire HopWires::laid(std::span<const LinkId> way, bool has_proxy) {
   table_.load(wire, way, has_proxy);
   for (const LinkId link : way) {
     const auto state = states_.find(link);
-    if (state != states_.end()) wire.latency += state->second.latency + 0.5 * state->second.jitter;
+    if (state != states_.end()) wire.latency += state->second.mean_delay();
   }
   return wire;
 }
@@ -92,11 +92,6 @@ const LinkState* HopWires::state_of(ResourceId resource) const {
   const ResourceOrigin& origin = wiring_.origins[resource];
   const auto state = origin.shared ? states_.end() : states_.find(origin.id);
   return state == states_.end() ? nullptr : &state->second;
-}
-
-Seconds HopWires::delay(ResourceId resource) const {
-  const LinkState* const state = state_of(resource);
-  return state == nullptr ? Seconds{} : state->latency + 0.5 * state->jitter;
 }
 
 bool HopWires::is_changed(const Wire& wire) const {

@@ -47,8 +47,6 @@ class HopWires {
 
   /// What a resource really carries.
   BytesPerSecond capacity(ResourceId resource) const;
-  /// How much later than on the healthy machine a message leaves it.
-  Seconds delay(ResourceId resource) const;
   /// Of a link that some hop uses; else nothing.
   std::optional<ResourceId> resource_of(LinkId link) const { return table_.resource_of(link); }
   const Burst* burst(ResourceId resource) const;

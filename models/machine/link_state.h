@@ -13,6 +13,9 @@ struct LinkState {
   Seconds latency;
   Seconds jitter;
   bool avoided = false;  ///< dead, and noticed
+
+  /// What it adds to a message on average: of the jitter, half.
+  Seconds mean_delay() const { return latency + 0.5 * jitter; }
 };
 
 /// Links that any fault names, and what is wrong with each at one instant.

@@ -34,21 +34,16 @@ constexpr std::array tile_shapes{TileShape{128, 256, false}, TileShape{256, 128,
 constexpr std::int64_t max_multiprocessors = 10'000;
 constexpr std::int64_t max_teraflops = 1'000'000;
 
-GpuKernels read_gpu(const YamlValue& value) {
-  const YamlMapping keys = value.mapping({"gpu", "measured", "multiprocessors", "teraflops",
-                                          "fp8_teraflops", "memory", "holds", "product", "moved",
-                                          "attention", "attention_backward", "weights", "cache"});
-  GpuKernels gpu;
-  gpu.gpu = keys.at("gpu").string();
-  if (const auto measured = keys.find("measured")) gpu.measured = measured->boolean();
-  gpu.multiprocessors =
-      static_cast<std::uint32_t>(keys.at("multiprocessors").integer(1, max_multiprocessors));
-  gpu.flops = tera * static_cast<double>(keys.at("teraflops").integer(1, max_teraflops));
-  if (const auto fp8 = keys.find("fp8_teraflops")) {
-    gpu.fp8_flops = tera * static_cast<double>(fp8->integer(1, max_teraflops));
+/// The shares that a GPU's kernels reach, or those of one before it that it is like.
+GpuKernels read_shares(const YamlMapping& keys, const std::vector<GpuKernels>& before) {
+  if (const auto like = keys.find("like")) {
+    const auto found = std::find_if(before.begin(), before.end(), [&](const GpuKernels& each) {
+      return each.gpu == like->string();
+    });
+    if (found == before.end()) like->fail("no such GPU", "one that stands before it");
+    return *found;
   }
-  gpu.memory = keys.at("memory").rate();
-  gpu.holds = keys.at("holds").bytes();
+  GpuKernels gpu;
   gpu.product = keys.at("product").fraction();
   gpu.moved = keys.at("moved").fraction();
   const auto weights = keys.find("weights");
@@ -57,6 +52,24 @@ GpuKernels read_gpu(const YamlValue& value) {
   gpu.cache = cache ? cache->fraction() : gpu.moved;
   gpu.attention = keys.at("attention").fraction();
   gpu.attention_backward = keys.at("attention_backward").fraction();
+  return gpu;
+}
+
+GpuKernels read_gpu(const YamlValue& value, const std::vector<GpuKernels>& before) {
+  const YamlMapping keys = value.mapping({"gpu", "measured", "like", "multiprocessors", "teraflops",
+                                          "fp8_teraflops", "memory", "holds", "product", "moved",
+                                          "attention", "attention_backward", "weights", "cache"});
+  GpuKernels gpu = read_shares(keys, before);
+  gpu.gpu = keys.at("gpu").string();
+  const auto measured = keys.find("measured");
+  gpu.measured = measured && measured->boolean();
+  gpu.multiprocessors =
+      static_cast<std::uint32_t>(keys.at("multiprocessors").integer(1, max_multiprocessors));
+  gpu.flops = tera * static_cast<double>(keys.at("teraflops").integer(1, max_teraflops));
+  const auto fp8 = keys.find("fp8_teraflops");
+  gpu.fp8_flops = fp8 ? tera * static_cast<double>(fp8->integer(1, max_teraflops)) : 0;
+  gpu.memory = keys.at("memory").rate();
+  gpu.holds = keys.at("holds").bytes();
   return gpu;
 }
 
@@ -70,7 +83,9 @@ KernelTable load_kernel_table() {
                     "optimizer_fp32", "host_forward", "host_backward", "calls_beside_kernels",
                     "kernels_beside_calls", "small_kernel", "weights_fill"});
   KernelTable table;
-  for (const YamlValue& gpu : keys.at("gpus").sequence()) table.gpus.push_back(read_gpu(gpu));
+  for (const YamlValue& gpu : keys.at("gpus").sequence()) {
+    table.gpus.push_back(read_gpu(gpu, table.gpus));
+  }
   constexpr double max_slowdown = 100;
   table.constants = {.tile_time = keys.at("tile_time").time(),
                      .kernel_gap = keys.at("kernel_gap").time(),

@@ -7,7 +7,6 @@ namespace collsim {
 
 namespace {
 
-constexpr double activation_element = 2;
 constexpr double fp8_element = 1;
 
 /// The two products of half a layer, and the calls around them: activations are gathered before the

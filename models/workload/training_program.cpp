@@ -16,7 +16,6 @@ namespace collsim {
 
 namespace {
 
-constexpr double activation_element = 2;
 constexpr double parameter_element = 2;
 constexpr double copied = 2;  // read and written
 /// Kernels of a layer's pass, about: calls wait for the one that runs.
@@ -62,7 +61,7 @@ class StepWriter {
   struct BackwardPart {
     Seconds time;
     std::vector<double> tensors;  ///< elements of each
-    LayerPart part;
+    LayerPart layers;
   };
   std::vector<BackwardPart> backward_parts(std::int64_t stage, const PipelinePass& pass) const;
   void write_overlapped_backward(std::int64_t stage, const PipelinePass& pass,
@@ -299,7 +298,7 @@ void StepWriter::write_overlapped_backward(std::int64_t stage, const PipelinePas
     if (setup_.copies_buckets) op.compute += kernels_.moved(copied * fresh);
     op.kernels = static_cast<std::uint32_t>(kernels_of_layer);
     op.after = std::exchange(after, {});
-    last_compute_ = add_pass(std::move(op), part.part, true);
+    last_compute_ = add_pass(std::move(op), part.layers, true);
     ready += part.tensors.size();
     for (; next_bucket < ends.size() && ends[next_bucket] <= ready; ++next_bucket) {
       double bytes = 0;

@@ -63,6 +63,9 @@ enum class StepPrecision : std::uint8_t {
   amp,        ///< fp32 weights and gradients, products in bf16 (autocast)
 };
 
+/// Bytes of a number that one layer hands to the next, whatever its products take.
+inline constexpr double activation_element = 2;
+
 /// What of the forward pass is computed again in the backward pass.
 enum class Recompute : std::uint8_t { none, selective, full };
 

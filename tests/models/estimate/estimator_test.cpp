@@ -151,15 +151,20 @@ TEST(Estimator, has_no_memory_of_other_sizes) {
   }
 }
 
+/// Faults of a machine all of whose GPUs take part.
+MachineFaults faults_of(const std::vector<std::string>& texts, const Topology& topology) {
+  std::vector<Fault> found;
+  found.reserve(texts.size());
+  for (const std::string& text : texts) found.push_back(parse_fault(text));
+  return find_faults(found, topology, static_cast<Rank>(topology.gpus().size()));
+}
+
 /// An all_reduce on all ranks of DGX H100, of which something is wrong.
 CallCompiler faulty(const Topology& topology, std::string_view algorithm,
                     const std::vector<std::string>& faults) {
   CallSpec spec = spec_of({"", Collective::all_reduce, algorithm, ""}, topology);
   spec.cost = named_calibration("h100");  // as docs/estimate.md compares
-  std::vector<Fault> found;
-  found.reserve(faults.size());
-  for (const std::string& text : faults) found.push_back(parse_fault(text));
-  spec.faults = find_faults(found, topology, static_cast<Rank>(spec.gpus.size()));
+  spec.faults = faults_of(faults, topology);
   return CallCompiler(std::move(spec));
 }
 
@@ -245,11 +250,7 @@ TEST(Estimator, remembers_hops_and_no_faults) {
     const CallCompiler healthy = faulty(topology, algorithm, {});
     KnownHops known;
     for (const std::vector<std::string>& faults : all) {
-      std::vector<Fault> found;
-      found.reserve(faults.size());
-      for (const std::string& text : faults) found.push_back(parse_fault(text));
-      const CallCompiler compiler =
-          healthy.with_faults(find_faults(found, topology, healthy.ranks()));
+      const CallCompiler compiler = healthy.with_faults(faults_of(faults, topology));
       EXPECT_EQ(Estimator(compiler, &known).estimate(size).time.value,
                 Estimator(compiler).estimate(size).time.value)
           << algorithm << " " << fmt::format("{}", fmt::join(faults, "; "));
@@ -273,11 +274,7 @@ TEST(Estimator, remembers_trees_of_all_nodes) {
   const CallCompiler healthy = faulty(topology, "tree", {});
   KnownHops known;
   for (const std::vector<std::string>& faults : all) {
-    std::vector<Fault> found;
-    found.reserve(faults.size());
-    for (const std::string& text : faults) found.push_back(parse_fault(text));
-    const CallCompiler compiler =
-        healthy.with_faults(find_faults(found, topology, healthy.ranks()));
+    const CallCompiler compiler = healthy.with_faults(faults_of(faults, topology));
     for (const Bytes size : {Bytes{8 << 10}, Bytes{1 << 20}, Bytes{256 << 20}}) {
       const double alone = Estimator(compiler).estimate(size).time.value;
       EXPECT_NEAR(Estimator(compiler, &known).estimate(size).time.value, alone, 1e-12 * alone)

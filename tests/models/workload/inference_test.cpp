@@ -5,13 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "models/imports/machine_parts.h"
 #include "models/program/call_program_yaml.h"
 #include "models/workload/step_range.h"
 #include "sim/base/data_directory.h"
@@ -253,29 +251,6 @@ TEST(Inference, predicts_measured_loops) {
   EXPECT_NEAR(loop_time("decode-small", true), 1.760, 0.08 * 1.760);
   const KernelTimes kernels = find_kernels(load_kernel_table(), "H100");
   EXPECT_NEAR(kernels.best_product(1, 4096, 4096).value, 1.1116e-3 / 80, 0.06 * 1.1116e-3 / 80);
-}
-
-TEST(KernelTable, takes_the_longest_name_that_no_digit_follows) {
-  const ShippedData shipped;
-  const KernelTable table = load_kernel_table();
-  EXPECT_EQ(find_kernels(table, "NVIDIA A100-SXM4-80GB").gpu().gpu, "A100");
-  EXPECT_EQ(find_kernels(table, "NVIDIA A10G").gpu().gpu, "A10G");
-  EXPECT_EQ(find_kernels(table, "NVIDIA L40S").gpu().gpu, "L40S");
-  EXPECT_THROW(find_kernels(table, "RTX A4000"), InputError);
-}
-
-// Of data sheets at least: only machines that are drawn without GPUs of a kind have none.
-TEST(KernelTable, knows_the_gpus_of_every_shipped_node) {
-  const ShippedData shipped;
-  const KernelTable table = load_kernel_table();
-  for (const auto& entry :
-       std::filesystem::directory_iterator(data_directory() / "topologies/nodes")) {
-    const std::string name = entry.path().stem().string();
-    const Topology node = compose(load_parts(name), 1);
-    const std::string model(node.device(node.gpus().front()).model);
-    if (model.empty()) continue;
-    EXPECT_NO_THROW(find_kernels(table, model)) << name << ": " << model;
-  }
 }
 
 }  // namespace
