@@ -14,7 +14,7 @@ namespace {
 
 /// What changes do shows on a small cluster, for they are compared with each other: dozens of
 /// changes are tried at every size.
-constexpr Representation of_advice{64, 32};
+constexpr SimulationBudget of_advice{.max_ranks = 32, .max_seconds = 1};
 
 /// Of every size of every item, what an engine says that `make` makes for a compiler.
 template <typename Make>

@@ -11,6 +11,7 @@
 #include "models/bounds/model_floor.h"
 #include "models/call/call_compiler.h"
 #include "sim/cost/trust.h"
+#include "sim/execution/effort.h"
 #include "sim/execution/executor.h"
 #include "sim/fabric/engine.h"
 
@@ -80,5 +81,8 @@ Seconds mean_time(const CompiledCall& call, const Calibration& cost);
 
 /// The call as execute() takes it; refers to it.
 Execution execution_of(const CompiledCall& call);
+/// How much work simulate() has with it: of calls in a row that it continues from the first ones,
+/// `steady` counts those.
+Effort simulated_effort(const CompiledCall& call);
 
 }  // namespace collsim

@@ -131,9 +131,12 @@ Bracket guess_and_bisect(Bracket bracket, const std::function<bool(Bytes)>& afte
   return bisect(bracket, after);
 }
 
-/// As `run` does: large clusters are scaled.
+/// Dozens of sizes of every algorithm and protocol are simulated.
+constexpr SimulationBudget of_crossover{.max_ranks = 256, .max_seconds = 0.3};
+
+/// As `run` does, on smaller clusters.
 NcclVariants::Simulate simulate_pairs(const CallCompiler& compiler) {
-  const auto simulator = std::make_shared<Simulator>(compiler);
+  const auto simulator = std::make_shared<Simulator>(compiler, SimulationOptions{}, of_crossover);
   return [simulator](Bytes size, const Candidate& pair) {
     return simulator->simulate(size, pair).time;
   };

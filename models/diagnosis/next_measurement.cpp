@@ -54,7 +54,9 @@ Seconds simulated_time(const Predictor& predictor, const NextMeasurement& next,
                        const FittedCause& cause) {
   const Deviation change = cause.hypothesis.change(cause.value);
   const CallCompiler compiler = predictor.compiler_of(next.call, change);
-  return Simulator(compiler, {.beside_healthy = false}).simulate(next.size).time;
+  return Simulator(compiler, {.beside_healthy = false}, budget_of_diagnosis)
+      .simulate(next.size)
+      .time;
 }
 
 double apart(const NextMeasurement& next) {

@@ -20,7 +20,7 @@ namespace {
 class Simulations {
  public:
   explicit Simulations(const CallCompiler& compiler, KnownHops* /*known*/ = nullptr)
-      : simulator_(compiler, {.beside_healthy = false}) {}
+      : simulator_(compiler, {.beside_healthy = false}, budget_of_diagnosis) {}
   Prediction answer(Bytes size) { return simulator_.simulate(size); }
 
  private:

@@ -13,9 +13,13 @@
 #include "models/diagnosis/spread.h"
 #include "models/estimate/known_hops.h"
 #include "models/nccl/settings/version.h"
+#include "models/simulate/simulator.h"
 #include "sim/cost/calibration.h"
 
 namespace collsim {
+
+/// Dozens of causes are simulated, and their times compared with each other's.
+inline constexpr SimulationBudget budget_of_diagnosis{.max_ranks = 128, .max_seconds = 0.5};
 
 /// A point of the evidence: which series, which of its points.
 struct PointIndex {

@@ -44,7 +44,7 @@ std::optional<Seconds> simulated(const Predictor& predictor, const RecordedCall&
                                  const Deviation& change, Bytes size) {
   return time_or_none([&] {
     const CallCompiler compiler = predictor.compiler_of(call, change);
-    return Simulator(compiler, {.beside_healthy = false}).simulate(size).time;
+    return Simulator(compiler, {.beside_healthy = false}, budget_of_diagnosis).simulate(size).time;
   });
 }
 

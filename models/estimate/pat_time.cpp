@@ -29,7 +29,10 @@ class PatTime {
   SliceTime primitive(const MemoryOps& operations, bool passes_on, double chunk) const {
     LaneSetting lane = lane_setting(cost_, call_.protocol, call_.warps, call_.warps);
     lane.speed = shape_.speed;
-    SliceWork work{operations, passes_on, chunk, shape_.hop.share(1), 1, false, true};
+    const SliceWork work{.operations = operations,
+                         .passes_on = passes_on,
+                         .bytes = chunk,
+                         .share = shape_.hop.share(1)};
     return slice_time(lane, work);
   }
   /// One block of every rank: half of the places in a tree are leaves, a quarter have one child,

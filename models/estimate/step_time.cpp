@@ -42,13 +42,11 @@ Slices StepTime::slices_shared(const RingPlace& place, const Primitives& primiti
   lane.speed = place.speed;
   Slices all;
   for (std::uint32_t slice = 0; slice < setting_.chunking.slices; ++slice) {
-    SliceWork work{primitives.operations,
-                   primitives.passes_on,
-                   slice_bytes(chunk.bytes, slice),
-                   share,
-                   1,
-                   false,
-                   primitives.waits};
+    SliceWork work{.operations = primitives.operations,
+                   .passes_on = primitives.passes_on,
+                   .bytes = slice_bytes(chunk.bytes, slice),
+                   .share = share,
+                   .waits = primitives.waits};
     work.load = load(lane, work, chunk.steps);
     const SliceTime time = slice_time(lane, work);
     // Busy all the time, it asks for its own data only when they are needed.

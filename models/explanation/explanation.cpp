@@ -21,6 +21,8 @@ namespace collsim {
 namespace {
 
 constexpr std::size_t max_resources = 8;
+/// A timeline of so many takes some 2 s and 300 MB.
+constexpr double max_messages = 1.5e6;
 constexpr std::uint32_t threads_per_warp = 32;
 
 CandidateTime candidate_time(const CompiledCall& call, Simulator& simulator, const Candidate& pair,
@@ -309,7 +311,7 @@ Explanation explain(const CallCompiler& compiler, Bytes size, Engine engine) {
   explanation.prediction = simulator.simulate(size);
   explanation.candidates = candidates_of(call, simulator);
   explanation.shape = shape_of(call, explanation.prediction.channels);
-  explain_by_timeline(simulator.representative(size), call, engine, explanation);
+  explain_by_timeline(simulator.representative(size, max_messages), call, engine, explanation);
   explanation.busiest = busiest_resources(call, explanation.prediction.time);
   explanation.memory = buffer_memory(compiler);
   return explanation;

@@ -42,6 +42,9 @@ std::size_t max_colours(const Plan& plan) {
   return std::clamp(work / connections, least, most);
 }
 
+/// Many cables are ranked.
+constexpr SimulationBudget of_ranking{.max_ranks = 256, .max_seconds = 0.3};
+
 /// A simulation has sent more messages than it may.
 struct TooManyMessages {};
 
@@ -98,7 +101,7 @@ class Ranker {
 
   void find_healthy() {
     Prediction& healthy = ranking_.healthy;
-    Simulator simulator(*call_.compiler);
+    Simulator simulator(*call_.compiler, {}, of_ranking);
     if (simulator.scales(call_.size)) {
       healthy = simulator.simulate(call_.size);
       ranking_.origin = TimeOrigin::scaled;
@@ -189,7 +192,7 @@ class Ranker {
       MachineFaults faults;
       faults.links.push_back(fault);
       const CallCompiler faulty = call_.compiler->with_faults(std::move(faults));
-      Simulator simulator(faulty, {.beside_healthy = false});
+      Simulator simulator(faulty, {.beside_healthy = false}, of_ranking);
       if (!simulator.scales(call_.size)) return;
       const Seconds time = simulator.simulate(call_.size).time;
       ranked.time = ranked.at_most = std::max(time, ranking_.healthy.time);

@@ -121,9 +121,10 @@ std::uint32_t channels_of(const TracedCall& call) {
 }
 
 /// Makes the program of a step, rank by rank.
-class StepProgram {
+class TracedProgram {
  public:
-  StepProgram(const std::vector<RankPart>& parts, TracedStep& step) : parts_(parts), step_(step) {}
+  TracedProgram(const std::vector<RankPart>& parts, TracedStep& step)
+      : parts_(parts), step_(step) {}
 
   void make();
 
@@ -151,7 +152,7 @@ class StepProgram {
 /// Makes the ops of one rank, in the order in which the host launched them.
 class RankOps {
  public:
-  RankOps(StepProgram& whole, std::uint32_t group, double origin_us)
+  RankOps(TracedProgram& whole, std::uint32_t group, double origin_us)
       : whole_(whole), part_(whole.parts_[group]), group_(group), origin_us_(origin_us) {}
 
   void make();
@@ -167,7 +168,7 @@ class RankOps {
   void find_busy();
   void add(std::size_t work);
 
-  StepProgram& whole_;
+  TracedProgram& whole_;
   const RankPart& part_;
   std::uint32_t group_;
   double origin_us_;
@@ -180,7 +181,7 @@ class RankOps {
   double issued_us_ = 0;                           ///< when the host issued the work before
 };
 
-std::int64_t StepProgram::world_size() const {
+std::int64_t TracedProgram::world_size() const {
   std::int64_t world = 1;
   for (const RankPart& part : parts_) {
     world = std::max({world, part.trace->world_size, part.trace->rank + 1});
@@ -194,14 +195,14 @@ std::int64_t StepProgram::world_size() const {
   return world;
 }
 
-std::optional<std::uint32_t> StepProgram::group_of(std::int64_t rank) const {
+std::optional<std::uint32_t> TracedProgram::group_of(std::int64_t rank) const {
   for (std::uint32_t i = 0; i < parts_.size(); ++i) {
     if (parts_[i].trace->rank == rank) return i;
   }
   return std::nullopt;
 }
 
-void StepProgram::add_ranks() {
+void TracedProgram::add_ranks() {
   world_ = world_size();
   for (const RankPart& part : parts_) {
     RankGroup& group = step_.program.groups.emplace_back();
@@ -217,8 +218,8 @@ void StepProgram::add_ranks() {
 
 /// The ranks of a call's communicator. Where the trace does not name them, they are all, or those
 /// that stand beside the rank in as many blocks of that size.
-std::vector<std::int64_t> StepProgram::members_of(const TracedCall& call,
-                                                  const RankPart& part) const {
+std::vector<std::int64_t> TracedProgram::members_of(const TracedCall& call,
+                                                    const RankPart& part) const {
   const auto found = part.trace->communicators.find(call.communicator);
   if (found != part.trace->communicators.end()) return found->second;
   const std::int64_t ranks = call.ranks > 0 && call.ranks < world_ ? call.ranks : world_;
@@ -228,7 +229,7 @@ std::vector<std::int64_t> StepProgram::members_of(const TracedCall& call,
   return members;
 }
 
-std::uint32_t StepProgram::communicator_of(const TracedCall& call, std::uint32_t group) {
+std::uint32_t TracedProgram::communicator_of(const TracedCall& call, std::uint32_t group) {
   std::vector<std::int64_t> members = members_of(call, parts_[group]);
   const auto [found, added] =
       communicators_.emplace(CommunicatorKey{call.communicator, members},
@@ -249,7 +250,7 @@ std::uint32_t StepProgram::communicator_of(const TracedCall& call, std::uint32_t
 }
 
 /// Nothing if a peer has no trace.
-std::vector<ProgramCall> StepProgram::messages_of(const TracedCall& call, std::uint32_t group) {
+std::vector<ProgramCall> TracedProgram::messages_of(const TracedCall& call, std::uint32_t group) {
   const std::vector<std::int64_t> members = members_of(call, parts_[group]);
   std::vector<ProgramCall> calls;
   for (const JobMessage& message : call.messages) {
@@ -268,7 +269,7 @@ std::vector<ProgramCall> StepProgram::messages_of(const TracedCall& call, std::u
 }
 
 /// What a traced call is in the program; nothing if it stays as it was traced.
-std::vector<ProgramCall> StepProgram::calls_of(const TracedCall& call, std::uint32_t group) {
+std::vector<ProgramCall> TracedProgram::calls_of(const TracedCall& call, std::uint32_t group) {
   if (!call.messages.empty()) return messages_of(call, group);
   const auto kind = kind_of(call.operation);
   const bool is_barrier = call.operation == "barrier";
@@ -282,7 +283,7 @@ std::vector<ProgramCall> StepProgram::calls_of(const TracedCall& call, std::uint
   return {one};
 }
 
-void StepProgram::make() {
+void TracedProgram::make() {
   add_ranks();
   step_.program.measured = true;
   double origin = std::numeric_limits<double>::infinity();
@@ -478,7 +479,7 @@ TracedStep program_of_step(std::vector<RankTrace> traces, std::size_t wanted) {
   for (std::size_t i = 0; i < parts.size(); ++i) parts[i].offset_us = alignment.offsets[i];
   add_rank_times(parts, alignment, step);
   step.program.name = fmt::format("step {} of {}", step.number, traces.front().file);
-  StepProgram(parts, step).make();
+  TracedProgram(parts, step).make();
   return step;
 }
 

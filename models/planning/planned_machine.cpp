@@ -54,7 +54,10 @@ std::optional<Prediction> unless_too_long(const Simulate& simulate) {
 
 /// Four nodes of eight GPUs. Their trees have inner nodes and leaves, as those of any cluster have,
 /// and their ranks fold: 32 ranks of DGX H100 that run NVLSTree are two classes, 128 are 128.
-constexpr Representation few_nodes{.max = 32, .ranks = 32};
+constexpr SimulationBudget few_nodes{.max_ranks = 32};
+
+/// The busiest cable of larger clusters is looked for in a small one.
+constexpr Rank max_ranks_seen_whole = 256;
 
 /// From here on bandwidth alone counts, so that a part shows how far formulas are off.
 constexpr Bytes min_part{16 << 20};
@@ -113,10 +116,10 @@ Prediction PlannedMachine::predict(Bytes size, double messages, TimeBasis& basis
 }
 
 std::optional<Prediction> PlannedMachine::simulated(Bytes size, double messages,
-                                                    const Representation& as) {
+                                                    const SimulationBudget& budget) {
   const Watch watch = ending_after(2 * messages);
   return unless_too_long(
-      [&] { return Simulator(*compiler_, within(messages, watch), as).simulate(size); });
+      [&] { return Simulator(*compiler_, within(messages, watch), budget).simulate(size); });
 }
 
 std::optional<Prediction> PlannedMachine::simulated_in_part(Bytes size, double messages) {
@@ -144,7 +147,7 @@ LimitUse PlannedMachine::limit(Bytes size, Seconds time) {
   const CallCompiler* looked_at = compiler_.get();
   const std::optional<Candidate> choice =
       compiler_->nccl() == nullptr ? std::nullopt : compiler_->decide(size).candidate;
-  if (compiler_->nccl() != nullptr && compiler_->ranks() > max_simulated_ranks) {
+  if (compiler_->nccl() != nullptr && compiler_->ranks() > max_ranks_seen_whole) {
     if (!small_) {
       auto small = small_cluster(*compiler_);
       if (small) small_ = std::make_unique<const CallCompiler>(std::move(*small));

@@ -71,7 +71,7 @@ class PlannedMachine {
 
  private:
   Estimator& estimator();
-  std::optional<Prediction> simulated(Bytes size, double messages, const Representation& as);
+  std::optional<Prediction> simulated(Bytes size, double messages, const SimulationBudget& budget);
   std::optional<Prediction> simulated_in_part(Bytes size, double messages);
   Prediction predict(Bytes size, double messages, TimeBasis& basis);
 

@@ -8,6 +8,7 @@
 #include "models/call/memory_need.h"
 #include "models/simulate/folded_exchange.h"
 #include "models/simulate/known_calls.h"
+#include "models/simulate/likely_seconds.h"
 #include "models/simulate/scalable_textbook.h"
 #include "models/simulate/small_cluster.h"
 #include "sim/base/division.h"
@@ -48,36 +49,6 @@ constexpr Rank min_representatives = 32;
 /// than this make no larger error.
 constexpr double max_added = 1e-3;
 
-/// What a message takes to simulate, and from where on a call is too long; on one core of 2026.
-constexpr double seconds_per_ring_message = 6e-7;
-constexpr double seconds_per_message = 3e-6;  // of trees: 2 us, 7 where they contend for links
-constexpr double max_seconds = 5;
-
-/// Of `share` of the ranks, which stand for all. A ring is steady as soon as can be. What else is
-/// not folded contends for links, and takes longer to become so, if it does.
-double likely_seconds(const CompiledCall& call, double share) {
-  constexpr double patience = 4;
-  const Effort effort = effort_of(execution_of(call));
-  const bool is_nccl_ring = call.nccl_choice && call.nccl_choice->algorithm == NcclAlgorithm::ring;
-  if (is_nccl_ring) return seconds_per_ring_message * share * effort.steady;
-  if (is_textbook_ring(*call.compiler)) {
-    return seconds_per_message_of_ring(*call.compiler, call.size) * share * effort.whole;
-  }
-  if (call.plan().collective == Collective::all_to_all) {
-    const double ranks = share * call.compiler->ranks();
-    return seconds_per_rank_of_exchange * ranks * share * effort.whole;
-  }
-  return seconds_per_message * share * std::min(effort.whole, patience * effort.steady);
-}
-
-bool takes_seconds(const CompiledCall& call) {
-  return likely_seconds(call, 1) > max_seconds &&
-         likely_seconds(call, folded_share(execution_of(call))) > max_seconds;
-}
-
-/// Where cables are busy for less than this share of the time, 64 ranks say what 128 do.
-constexpr double busy_share_of_few = 0.1;
-
 /// Fewer ranks are laid out in some milliseconds, pair by pair.
 constexpr Rank min_ranks_to_fold_first = 128;
 
@@ -92,16 +63,11 @@ Prediction of_all(Prediction prediction, const FoldedExchange& folded) {
   return prediction;
 }
 
-/// Of a textbook's all_to_all, twice as many ranks represent the cluster: where cables are busy, 64
-/// ranks stay in step, of which half of the time is waiting, and larger clusters do not. (256 GPUs
-/// of dgx-h100-x64, 1 GiB: 31 % too slow by 64 ranks.) Where everybody sends to all others at once,
-/// half as many: 64 ranks have 64,000 messages on their way, and take 10 s.
-Rank representatives(const CallCompiler& compiler, const Representation& representation) {
-  const bool is_first = representation.max > representation.ranks;
-  if (!is_first || !joins_every_pair(compiler)) return representation.ranks;
-  return is_textbook_exchange(compiler) ? 2 * representation.ranks
-                                        : std::max(representation.ranks / 2, min_representatives);
-}
+/// No simulation takes so many times what formulas say (docs/accuracy.md: 1.25 at the worst).
+constexpr double max_off_of_estimates = 1.5;
+
+/// A textbook's all_to_all of no more ranks is simulated whole.
+constexpr Rank max_ranks_of_whole_exchange = 256;
 
 /// Simulated times that grow more, or less, than this many times as much as formulas say are of
 /// calls that formulas see too little of; and where formulas say that a call takes as long on
@@ -126,91 +92,110 @@ Bytes even_size(Bytes size, Rank ranks, std::uint32_t channels) {
 }  // namespace
 
 struct Simulator::Small {
-  std::optional<Candidate> choice;  // NCCL's for the whole
-  Bytes size;
+  explicit Small(CallSpec spec) : compiler(std::move(spec)), estimator(compiler) {}
 
-  CompiledCall plan(const CallCompiler& compiler, LayoutMemo& memo) const {
-    return choice ? compiler.plan(size, *choice, &memo) : compiler.plan(size, &memo);
-  }
-  Seconds estimate(Estimator& estimator) const {
-    return (choice ? estimator.estimate(size, *choice) : estimator.estimate(size)).time;
+  CallCompiler compiler;
+  Estimator estimator;
+  LayoutMemo memo;
+  // Where the whole has faults, made where it is asked for: without them.
+  std::unique_ptr<const CallCompiler> sound;
+  LayoutMemo sound_memo;
+};
+
+struct Simulator::SmallCall {
+  Small& cluster;
+  std::optional<Candidate> choice;  // NCCL's for the whole
+  CompiledCall call;
+
+  Seconds estimate() const {
+    Estimator& estimator = cluster.estimator;
+    return (choice ? estimator.estimate(call.size, *choice) : estimator.estimate(call.size)).time;
   }
 };
 
 Simulator::Simulator(const CallCompiler& compiler, SimulationOptions options,
-                     Representation representation, KnownCalls* known)
-    : compiler_(compiler),
-      options_(std::move(options)),
-      representation_(representation),
-      known_(known) {}
+                     SimulationBudget budget, KnownCalls* known)
+    : compiler_(compiler), options_(std::move(options)), budget_(budget), known_(known) {}
 
 Prediction Simulator::run(const CompiledCall& call, const SimulationOptions& options) const {
   return known_ != nullptr ? known_->simulate(call, options) : collsim::simulate(call, options);
 }
 
 bool Simulator::may_be_scaled() const {
-  return !options_.exact && (compiler_.nccl() != nullptr || is_scalable_textbook(compiler_)) &&
-         compiler_.ranks() > std::min(representation_.max, representation_.ranks);
+  return may_scale_ && !options_.exact && compiler_.ranks() > min_representatives &&
+         (compiler_.nccl() != nullptr || is_scalable_textbook(compiler_));
 }
 
 /// The one place that decides whether a small cluster stands for the whole. Known before anything
 /// is simulated; Prediction::extent says it afterwards.
 bool Simulator::is_scaled(Bytes size, const Given& given) {
-  if (!may_be_scaled()) return false;
-  if (!compiler_.is_nccl()) {
-    // An exchange of fewer is simulated whole: scaled ones may be off by half where cables are
-    // busy.
-    const bool is_small = compiler_.ranks() <= representation_.max;
-    if (is_small && is_textbook_exchange(compiler_)) return false;
-    if (max_seconds_of_textbook(compiler_, size) <= max_seconds) return false;
-    if (!find_small_cluster()) return false;
-    if (!joins_every_pair(compiler_)) {
-      const CompiledCall call = plan(size, given);
-      return takes_seconds(evened(call).value_or(call));
-    }
-    const CompiledCall small = small_call(size, given).plan(*small_, small_memo_);
-    const Prediction estimate = estimator_->estimate(size);
-    return likely_seconds_of_pairs(compiler_, size, folded_share(execution_of(small)), estimate) >
-           max_seconds;
-  }
-  if (compiler_.ranks() <= representation_.max) {
+  return may_be_scaled() && !is_within_budget(size, given) &&
+         small_of(min_representatives) != nullptr;
+}
+
+bool Simulator::is_within_budget(Bytes size, const Given& given) {
+  if (!compiler_.is_nccl()) return is_textbook_within_budget(size, given);
+  if (compiler_.ranks() > budget_.max_ranks) return false;
+  const CompiledCall call = plan(size, given);
+  return !takes_longer(evened(call).value_or(call), budget_.max_seconds);
+}
+
+bool Simulator::is_textbook_within_budget(Bytes size, const Given& given) {
+  // Small exchanges are simulated whole: scaled ones may be off by half where cables are busy.
+  const bool is_small = compiler_.ranks() <= max_ranks_of_whole_exchange;
+  if (is_small && is_textbook_exchange(compiler_)) return true;
+  if (max_seconds_of_textbook(compiler_, size) <= budget_.max_seconds) return true;
+  if (!joins_every_pair(compiler_)) {
     const CompiledCall call = plan(size, given);
-    if (!takes_seconds(evened(call).value_or(call))) return false;
+    return !takes_longer(evened(call).value_or(call), budget_.max_seconds);
   }
-  return find_small_cluster();
+  Small* const small = small_of(min_representatives);
+  if (small == nullptr) return true;
+  const double share = folded_share(execution_of(call_on(*small, size, given).call));
+  const Prediction estimate = estimator().estimate(size);
+  return likely_seconds_of_pairs(compiler_, size, share, estimate) <= budget_.max_seconds;
 }
 
-/// Once: there may be none.
-bool Simulator::find_small_cluster() {
-  if (looked_for_small_) return small_ != nullptr;
-  looked_for_small_ = true;
-  auto small = small_cluster(compiler_, representatives(compiler_, representation_));
-  if (!small) return false;
-  small_ = std::make_unique<const CallCompiler>(std::move(*small));
-  estimator_.emplace(compiler_);
-  small_estimator_.emplace(*small_);
-  return true;
+Estimator& Simulator::estimator() {
+  if (!estimator_) estimator_.emplace(compiler_);
+  return *estimator_;
 }
 
-/// Nothing where the small cluster's call takes no seconds, or no fewer ranks would do.
-Simulator* Simulator::smaller(const CompiledCall& small) {
-  const Rank now = representatives(compiler_, representation_);
-  if (now <= min_representatives) return nullptr;
-  bool too_many = false;
-  if (is_textbook_exchange(compiler_)) {
-    const Prediction estimate = small_estimator_->estimate(small.size);
-    too_many = likely_seconds_of_pairs(*small_, small.size, 1, estimate) > max_seconds ||
-               (now > representation_.ranks && busy_share_of(estimate) < busy_share_of_few);
-  } else {
-    too_many = takes_seconds(small);
+/// The small cluster of about so many ranks; null where none is like the whole. Few nodes of many
+/// ranks are the same cluster for several numbers.
+Simulator::Small* Simulator::small_of(Rank ranks) {
+  auto [small, is_new] = smalls_.try_emplace(ranks);
+  if (!is_new) return small->second.get();
+  auto spec = small_cluster(compiler_, ranks);
+  if (!spec) return nullptr;
+  const auto same = std::find_if(smalls_.begin(), smalls_.end(), [&](const auto& other) {
+    return other.second && other.second->compiler.ranks() == spec->gpus.size();
+  });
+  small->second = same != smalls_.end() ? same->second : std::make_shared<Small>(std::move(*spec));
+  return small->second.get();
+}
+
+/// Of the largest small cluster that `fits`, or else of the smallest.
+template <typename Fits>
+Simulator::SmallCall Simulator::representing(Bytes size, const Given& given, const Fits& fits) {
+  Small* const smallest = small_of(min_representatives);
+  for (Rank ranks = budget_.max_ranks; ranks > min_representatives; ranks /= 2) {
+    Small* const small = small_of(ranks);
+    if (small == smallest) break;
+    if (small == nullptr) continue;
+    SmallCall found = call_on(*small, size, given);
+    if (fits(found)) return found;
   }
-  if (!too_many) return nullptr;
-  const Rank ranks = std::max(now / 2, min_representatives);
-  if (!smaller_) {
-    smaller_ =
-        std::make_unique<Simulator>(compiler_, options_, Representation{ranks, ranks}, known_);
+  return call_on(*smallest, size, given);
+}
+
+bool Simulator::is_small_within_budget(const SmallCall& small) {
+  if (!joins_every_pair(small.cluster.compiler)) {
+    return !takes_longer(small.call, budget_.max_seconds);
   }
-  return smaller_->find_small_cluster() ? smaller_.get() : nullptr;
+  const Prediction estimate = small.cluster.estimator.estimate(small.call.size);
+  return likely_seconds_of_pairs(small.cluster.compiler, small.call.size, 1, estimate) <=
+         budget_.max_seconds;
 }
 
 /// Of the whole. It may be laid out only where there is memory for it.
@@ -220,13 +205,11 @@ CompiledCall Simulator::plan(Bytes size, const Given& given) {
 }
 
 struct Simulator::Healthy {
-  Healthy(const CallCompiler& faulty, const CallCompiler* small_of_faulty,
-          const SimulationOptions& options, Representation representation, KnownCalls* known)
-      : compiler(faulty.with_faults({})), simulator(compiler, options, representation, known) {
-    if (small_of_faulty == nullptr) return;
-    small = std::make_unique<const CallCompiler>(small_of_faulty->with_faults({}));
-    estimator.emplace(compiler);
-  }
+  Healthy(const CallCompiler& faulty, const SimulationOptions& options, SimulationBudget budget,
+          KnownCalls* known)
+      : compiler(faulty.with_faults({})),
+        simulator(compiler, options, budget, known),
+        estimator(compiler) {}
 
   const Prediction& simulate(Bytes size, const Given& given) {
     const PairOfGiven pair =
@@ -241,18 +224,15 @@ struct Simulator::Healthy {
 
   CallCompiler compiler;
   Simulator simulator;
+  Estimator estimator;
   std::map<std::pair<Bytes, PairOfGiven>, Prediction> predictions;
-  // Where the faulty machine is scaled: its small cluster without faults.
-  std::unique_ptr<const CallCompiler> small;
-  LayoutMemo small_memo;
-  std::optional<Estimator> estimator;  // of the whole, likewise
 };
 
 Simulator::Healthy& Simulator::healthy() {
   if (!healthy_) {
     SimulationOptions options = options_;
     options.begin = nullptr;  // it is not what was asked for
-    healthy_ = std::make_shared<Healthy>(compiler_, small_.get(), options, representation_, known_);
+    healthy_ = std::make_shared<Healthy>(compiler_, options, budget_, known_);
   }
   return *healthy_;
 }
@@ -265,20 +245,39 @@ Prediction Simulator::simulate(Bytes size, const Candidate& candidate) {
   return beside_healthy(size, candidate);
 }
 
-RepresentativeCall Simulator::representative(Bytes size) {
-  if (!is_scaled(size, {})) return {compiler_, plan(size, {})};
-  CompiledCall call = small_call(size, {}).plan(*small_, small_memo_);
-  if (Simulator* by_fewer = smaller(call)) return by_fewer->representative(size);
-  return {*small_, std::move(call)};
+RepresentativeCall Simulator::representative(Bytes size, double max_messages) {
+  const auto has_few = [&](const CompiledCall& call) {
+    Execution execution = execution_of(call);
+    execution.calls = 1;
+    return effort_of(execution).whole <= max_messages;
+  };
+  const bool may_be_small = may_be_scaled() && small_of(min_representatives) != nullptr;
+  if (!may_be_small || compiler_.ranks() <= budget_.max_ranks) {
+    CompiledCall whole = plan(size, {});
+    if (!may_be_small || has_few(whole)) return {compiler_, std::move(whole)};
+  }
+  SmallCall small =
+      representing(size, {}, [&](const SmallCall& each) { return has_few(each.call); });
+  return {small.cluster.compiler, std::move(small.call)};
 }
 
 Prediction Simulator::beside_healthy(Bytes size, const Given& given) {
   Prediction prediction = on_machine(size, given);
   if (compiler_.spec().faults.empty() || !options_.beside_healthy) return prediction;
+  if (is_clearly_slower(prediction, size, given)) return prediction;
   const Prediction& without = healthy().simulate(size, given);
   raise_to(prediction, without.time);
   prediction.mean_over_ranks = std::max(prediction.mean_over_ranks, without.mean_over_ranks);
   return prediction;
+}
+
+/// Whether the call takes so much longer than formulas say of the machine without its faults, that
+/// there is no need to simulate that.
+bool Simulator::is_clearly_slower(const Prediction& prediction, Bytes size, const Given& given) {
+  Estimator& estimator = healthy().estimator;
+  const Seconds estimated =
+      (given ? estimator.estimate(size, *given) : estimator.estimate(size)).time;
+  return prediction.time > max_off_of_estimates * estimated;
 }
 
 Prediction Simulator::on_machine(Bytes size, const Given& given) {
@@ -293,7 +292,7 @@ Prediction Simulator::on_machine(Bytes size, const Given& given) {
     try {
       return scaled(size, given);
     } catch (const HangError&) {
-      small_.reset();  // the whole has to say which of its ranks wait
+      may_scale_ = false;  // the whole has to say which of its ranks wait
       healthy_.reset();
     }
   }
@@ -306,7 +305,7 @@ Prediction Simulator::on_machine(Bytes size, const Given& given) {
 /// next larger one whose chunks are alike.
 std::optional<CompiledCall> Simulator::evened(const CompiledCall& call) {
   if (is_textbook_ring(compiler_)) {
-    if (options_.exact || likely_seconds(call, 1) <= max_seconds) return std::nullopt;
+    if (options_.exact || likely_seconds(call, 1) <= budget_.max_seconds) return std::nullopt;
     const auto size = even_textbook_size(call, max_added);
     return size ? std::optional(compiler_.plan(*size, &memo_)) : std::nullopt;
   }
@@ -320,7 +319,7 @@ std::optional<CompiledCall> Simulator::evened(const CompiledCall& call) {
   const Bytes size = even_size(call.size, compiler_.ranks(), call.partition.channels());
   const double added = static_cast<double>((size - call.size).count);
   const bool is_near = added <= max_added * static_cast<double>(call.size.count);
-  if (size == call.size || !is_near || effort_of(execution_of(call)).steady < many_messages) {
+  if (size == call.size || !is_near || simulated_effort(call).steady < many_messages) {
     return std::nullopt;
   }
   return compiler_.plan(size, *choice, &memo_);
@@ -343,30 +342,31 @@ Prediction Simulator::simulate_evened(const CompiledCall& call, const CompiledCa
 
 /// It is launched as the whole is: how many channels NCCL takes may depend on how many ranks there
 /// are.
-Simulator::Small Simulator::small_call(Bytes size, const Given& given) const {
-  Small small{given, size};
-  if (!given && compiler_.nccl() != nullptr) small.choice = compiler_.decide(size).candidate;
-  if (small.choice) {
-    const NcclDecision whole = compiler_.decide(size, *small.choice);
-    small.choice->launch = LaunchSize{whole.channels, whole.call.threads};
+Simulator::SmallCall Simulator::call_on(Small& small, Bytes size, const Given& given) {
+  Given choice = given;
+  if (!choice && compiler_.nccl() != nullptr) choice = compiler_.decide(size).candidate;
+  if (choice) {
+    const NcclDecision whole = compiler_.decide(size, *choice);
+    choice->launch = LaunchSize{whole.channels, whole.call.threads};
   }
-  if (is_cut_by_ranks(compiler_.spec().collective, algorithm_of(small.choice))) {
-    small.size = size_for(*small_, size, compiler_.ranks());
+  Bytes small_size = size;
+  if (is_cut_by_ranks(compiler_.spec().collective, algorithm_of(choice))) {
+    small_size = size_for(small.compiler, size, compiler_.ranks());
   }
-  return small;
+  CompiledCall call = choice ? small.compiler.plan(small_size, *choice, &small.memo)
+                             : small.compiler.plan(small_size, &small.memo);
+  return {small, choice, std::move(call)};
 }
 
 Prediction Simulator::scaled(Bytes size, const Given& given) {
-  const Small small = small_call(size, given);
-  const CompiledCall call = small.plan(*small_, small_memo_);
-  if (Simulator* by_fewer = smaller(call)) return by_fewer->on_machine(size, given);
-  const Prediction simulated = run(call, options_);
+  const SmallCall small = representing(
+      size, given, [&](const SmallCall& each) { return is_small_within_budget(each); });
+  const Prediction simulated = run(small.call, options_);
   if (!compiler_.spec().faults.empty() && !model_sees_faults(size, given)) {
-    return with_cost_on_top(size, given, simulated);
+    return with_cost_on_top(size, given, small, simulated);
   }
-  Prediction whole = given ? estimator_->estimate(size, *given) : estimator_->estimate(size);
-  const double scale =
-      growth(size, given, {simulated.time, small.estimate(*small_estimator_)}, whole.time);
+  Prediction whole = given ? estimator().estimate(size, *given) : estimator().estimate(size);
+  const double scale = growth(small, {simulated.time, small.estimate()}, size, given, whole.time);
   whole.time = scale * simulated.time;
   raise_to(whole, whole.bounds.largest());
   whole.mean_over_ranks = scale * simulated.mean_over_ranks;
@@ -381,41 +381,38 @@ Prediction Simulator::scaled(Bytes size, const Given& given) {
 /// ranks, each of which is a step like those that half as many lack; of others by what a cluster of
 /// half as many ranks takes less, or else by formulas alone: so where there are faults, which half
 /// as many ranks meet at other places of their trees.
-double Simulator::growth(Bytes size, const Given& given, const TwiceTimed& small,
-                         Seconds estimated) {
-  const double by_formulas = estimated.value / small.estimated.value;
+double Simulator::growth(const SmallCall& small, const TwiceTimed& times, Bytes size,
+                         const Given& given, Seconds estimated) {
+  const double by_formulas = estimated.value / times.estimated.value;
   if (!compiler_.spec().faults.empty()) return by_formulas;
-  const auto half = time_half(size, given);
+  const auto half = time_half(small, size, given);
   if (!half) return by_formulas;
-  const double simulated_step = (small.simulated - half->simulated).value;
+  const double simulated_step = (times.simulated - half->simulated).value;
   if (is_textbook_exchange(compiler_)) {
-    const Rank step = small_->ranks() - half_->small_->ranks();
-    const double steps = static_cast<double>(compiler_.ranks() - small_->ranks()) / step;
-    return 1 + steps * simulated_step / small.simulated.value;
+    const Rank ranks = small.cluster.compiler.ranks();
+    const double steps = static_cast<double>(compiler_.ranks() - ranks) / (ranks - ranks / 2);
+    return 1 + steps * simulated_step / times.simulated.value;
   }
-  const double estimated_step = (small.estimated - half->estimated).value;
-  if (estimated_step <= min_growth * small.estimated.value) return by_formulas;
+  const double estimated_step = (times.estimated - half->estimated).value;
+  if (estimated_step <= min_growth * times.estimated.value) return by_formulas;
   const double steepness = simulated_step / estimated_step;
   if (steepness < 1 / max_steepness || steepness > max_steepness) return by_formulas;
-  return 1 + steepness * (estimated - small.estimated).value / small.simulated.value;
+  return 1 + steepness * (estimated - times.estimated).value / times.simulated.value;
 }
 
 /// The call of half as many ranks, simulated and by formulas; nothing where no such cluster has
 /// fewer nodes, or has too few for what runs.
-std::optional<Simulator::TwiceTimed> Simulator::time_half(Bytes size, const Given& given) {
-  if (!half_) {
-    const Rank ranks = small_->ranks() / 2;
-    half_ = std::make_unique<Simulator>(compiler_, options_, Representation{ranks, ranks}, known_);
-    half_->find_small_cluster();
-  }
-  if (!half_->small_ || half_->small_->ranks() >= small_->ranks()) return std::nullopt;
-  const Small half = half_->small_call(size, given);
-  const bool is_tree = half.choice && half.choice->algorithm != NcclAlgorithm::ring;
-  if (is_tree && half_->small_->nccl()->nodes() < min_nodes_of_tree) return std::nullopt;
+std::optional<Simulator::TwiceTimed> Simulator::time_half(const SmallCall& small, Bytes size,
+                                                          const Given& given) {
+  const Rank ranks = small.cluster.compiler.ranks();
+  Small* const half = small_of(ranks / 2);
+  if (half == nullptr || half->compiler.ranks() >= ranks) return std::nullopt;
+  const SmallCall of_half = call_on(*half, size, given);
+  const bool is_tree = of_half.choice && of_half.choice->algorithm != NcclAlgorithm::ring;
+  if (is_tree && half->compiler.nccl()->nodes() < min_nodes_of_tree) return std::nullopt;
   SimulationOptions options = options_;
   options.begin = nullptr;  // it is not what was asked for
-  const Prediction simulated = run(half.plan(*half_->small_, half_->small_memo_), options);
-  return TwiceTimed{simulated.time, half.estimate(*half_->small_estimator_)};
+  return TwiceTimed{run(of_half.call, options).time, of_half.estimate()};
 }
 
 /// Whether the model says that the faults cost the whole something.
@@ -424,17 +421,23 @@ bool Simulator::model_sees_faults(Bytes size, const Given& given) {
   const auto time_by = [&](Estimator& estimator) {
     return (given ? estimator.estimate(size, *given) : estimator.estimate(size)).time.value;
   };
-  return time_by(*estimator_) > time_by(*healthy().estimator) * (1 + rounding);
+  return time_by(estimator()) > time_by(healthy().estimator) * (1 + rounding);
 }
 
 /// What the faults cost the small cluster comes on top of the time of the whole without them.
-Prediction Simulator::with_cost_on_top(Bytes size, const Given& given, const Prediction& faulty) {
-  const Small small = small_call(size, given);
-  Healthy& without = healthy();
+Prediction Simulator::with_cost_on_top(Bytes size, const Given& given, const SmallCall& small,
+                                       const Prediction& faulty) {
+  Small& cluster = small.cluster;
+  if (!cluster.sound) {
+    cluster.sound = std::make_unique<const CallCompiler>(cluster.compiler.with_faults({}));
+  }
+  const CompiledCall call =
+      small.choice ? cluster.sound->plan(small.call.size, *small.choice, &cluster.sound_memo)
+                   : cluster.sound->plan(small.call.size, &cluster.sound_memo);
   SimulationOptions options = options_;
   options.begin = nullptr;
-  const Prediction sound = run(small.plan(*without.small, without.small_memo), options);
-  Prediction whole = without.simulate(size, given);
+  const Prediction sound = run(call, options);
+  Prediction whole = healthy().simulate(size, given);
   whole.time += std::max(faulty.time - sound.time, Seconds{});
   whole.mean_over_ranks += std::max(faulty.mean_over_ranks - sound.mean_over_ranks, Seconds{});
   whole.transfers += faulty.transfers + sound.transfers;

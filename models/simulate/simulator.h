@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -9,15 +10,10 @@
 
 namespace collsim {
 
-/// The most ranks of a cluster that are simulated as they are, however long it takes.
-inline constexpr Rank max_simulated_ranks = 256;
-
-/// How a large cluster is represented.
-struct Representation {
-  /// Clusters of more ranks are represented; of fewer, those of more than `ranks` whose simulation
-  /// would take long.
-  Rank max = max_simulated_ranks;
-  Rank ranks = 64;  ///< by so many of theirs: whole nodes, at least two
+/// What a simulation may take. Whatever needs more is represented by a smaller cluster.
+struct SimulationBudget {
+  Rank max_ranks = 512;
+  double max_seconds = 2;  ///< of one core, as far as is known before (likely_seconds())
 };
 
 /// A call that stands for the one that was asked for: that itself, or one of a small cluster.
@@ -30,14 +26,12 @@ class KnownCalls;
 
 /// Simulates as many sizes as one likes of one compiler. Sizes share layouts.
 ///
-/// A larger cluster (of is_scalable_textbook() a long call) is represented by a small_cluster(), of
-/// what runs on the whole: with as many bytes on every hop, where each rank has a part of the
-/// buffer, else with as many bytes in all. So is one of more ranks than the small cluster has where
-/// the call would send so many messages, equals counted once, that it takes seconds (effort_of(),
-/// folded_share(): known before anything is simulated); and where the small cluster's call would
-/// take as long, a cluster of half its ranks stands for it. Its time grows as the analytic model
-/// says, but as much more or less steeply as it does between a cluster of half as many ranks and
-/// the small one:
+/// What is within the budget is simulated whole. Else a small_cluster() represents it (of textbooks
+/// only is_scalable_textbook()): of max_ranks, or of half, a quarter, ... of them, the largest that
+/// is within the budget, but no fewer than 32. It runs what runs on the whole: with as many bytes
+/// on every hop, where each rank has a part of the buffer, else with as many bytes in all. Its time
+/// grows as the analytic model says, but as much more or less steeply as it does between a cluster
+/// of half as many ranks and the small one:
 ///
 ///   T = S + (S - S') (E(whole) - E) / (E - E')
 ///
@@ -62,7 +56,7 @@ class Simulator {
  public:
   /// The compiler must outlive it, and so must `known`, which remembers calls; null: nothing does.
   explicit Simulator(const CallCompiler& compiler, SimulationOptions options = {},
-                     Representation representation = {}, KnownCalls* known = nullptr);
+                     SimulationBudget budget = {}, KnownCalls* known = nullptr);
 
   /// Throws InputError where the call needs more memory than there is (require_memory()), HangError
   /// where a fault keeps it from ever ending.
@@ -71,14 +65,17 @@ class Simulator {
   Prediction simulate(Bytes size, const Candidate& candidate);
   /// Whether a small cluster stands for the whole.
   bool scales(Bytes size) { return is_scaled(size, {}); }
-  /// The call that simulate() looks at, healthy or not. The Simulator must outlive it.
-  RepresentativeCall representative(Bytes size);
+  /// The call of the largest cluster that sends at most so many messages for it when each is
+  /// simulated, or of the smallest that may stand for the whole. The Simulator must outlive it.
+  RepresentativeCall representative(Bytes size, double max_messages);
 
  private:
   /// The same call on the machine without its faults.
   struct Healthy;
-  /// The small cluster's call.
+  /// A cluster that may stand for the whole.
   struct Small;
+  /// A call of one.
+  struct SmallCall;
   /// What a call takes by simulation and by formulas.
   struct TwiceTimed {
     Seconds simulated;
@@ -88,36 +85,40 @@ class Simulator {
   /// `given`: as if NCCL had chosen it.
   using Given = std::optional<Candidate>;
   Prediction beside_healthy(Bytes size, const Given& given);
+  bool is_clearly_slower(const Prediction& prediction, Bytes size, const Given& given);
   Prediction on_machine(Bytes size, const Given& given);
   CompiledCall plan(Bytes size, const Given& given);
   bool may_be_scaled() const;
   bool is_scaled(Bytes size, const Given& given);
-  Simulator* smaller(const CompiledCall& small);
-  bool find_small_cluster();
+  bool is_within_budget(Bytes size, const Given& given);
+  bool is_textbook_within_budget(Bytes size, const Given& given);
+  Small* small_of(Rank ranks);
+  template <typename Fits>
+  SmallCall representing(Bytes size, const Given& given, const Fits& fits);
+  SmallCall call_on(Small& small, Bytes size, const Given& given);
+  bool is_small_within_budget(const SmallCall& small);
   std::optional<CompiledCall> evened(const CompiledCall& call);
   Prediction simulate_evened(const CompiledCall& call, const CompiledCall& even);
   Prediction scaled(Bytes size, const Given& given);
   Prediction run(const CompiledCall& call, const SimulationOptions& options) const;
-  Small small_call(Bytes size, const Given& given) const;
-  double growth(Bytes size, const Given& given, const TwiceTimed& small, Seconds estimated);
-  std::optional<TwiceTimed> time_half(Bytes size, const Given& given);
+  double growth(const SmallCall& small, const TwiceTimed& times, Bytes size, const Given& given,
+                Seconds estimated);
+  std::optional<TwiceTimed> time_half(const SmallCall& small, Bytes size, const Given& given);
   bool model_sees_faults(Bytes size, const Given& given);
-  Prediction with_cost_on_top(Bytes size, const Given& given, const Prediction& faulty);
+  Prediction with_cost_on_top(Bytes size, const Given& given, const SmallCall& small,
+                              const Prediction& faulty);
+  Estimator& estimator();
   Healthy& healthy();
 
   const CallCompiler& compiler_;
   SimulationOptions options_;
-  Representation representation_;
+  SimulationBudget budget_;
   KnownCalls* known_;
   LayoutMemo memo_;
-  LayoutMemo small_memo_;
-  bool looked_for_small_ = false;
-  std::optional<Estimator> estimator_;         // of the whole cluster, if that is scaled
-  std::unique_ptr<const CallCompiler> small_;  // likewise
-  std::optional<Estimator> small_estimator_;   // likewise
-  std::unique_ptr<Simulator> smaller_;         // by fewer ranks, where it is asked for
-  std::unique_ptr<Simulator> half_;            // by half as many ranks, likewise
-  std::shared_ptr<Healthy> healthy_;           // made where there are faults and it is asked for
+  bool may_scale_ = true;                          // until a small cluster hangs
+  std::optional<Estimator> estimator_;             // of the whole, made where it is asked for
+  std::map<Rank, std::shared_ptr<Small>> smalls_;  // by ranks asked for; null: there is none
+  std::shared_ptr<Healthy> healthy_;  // made where there are faults and it is asked for
 };
 
 }  // namespace collsim

@@ -11,9 +11,8 @@ namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-/// Pieces of a slice amid a long call, and warps that share one while it begins or ends: chosen, so
-/// that a pipeline fills and drains piece by piece with few events.
-constexpr std::int64_t max_pieces_amid = 4;
+/// Warps that share a piece: chosen, so that a pipeline fills and drains piece by piece with few
+/// events.
 constexpr std::int64_t pieces_of_few_warps = 8;
 
 /// NCCL cuts a message over several TCP streams into no smaller pieces, in bytes
@@ -107,12 +106,12 @@ BlockSetting block_setting(const ProtocolConstants& cost, Protocol protocol, boo
   return {full_warps(protocol) * static_cast<double>(cost.warp_granule.count), several_peers};
 }
 
-std::int64_t bytes_of_pieces(std::int64_t slice, const LaneSetting& lane, bool mid_call) {
+std::int64_t bytes_of_pieces(std::int64_t slice, const LaneSetting& lane) {
   if (lane.round == 0 || slice <= lane.granule) return slice;
   const std::int64_t granules = divide_up(slice, lane.granule);
   const std::int64_t few =
       std::min(divide_up(granules, pieces_of_few_warps), lane.round / lane.granule);
-  return lane.granule * (mid_call ? divide_up(granules, max_pieces_amid) : few);
+  return lane.granule * few;
 }
 
 SliceTime slice_time(const LaneSetting& lane, const SliceWork& work) {
@@ -121,7 +120,7 @@ SliceTime slice_time(const LaneSetting& lane, const SliceWork& work) {
   time.after = slice_after(lane, work.bytes > 0, work.passes_on).value;
   const auto bytes = static_cast<std::int64_t>(work.bytes);
   if (bytes == 0) return time;
-  const std::int64_t piece = bytes_of_pieces(bytes, lane, work.mid_call);
+  const std::int64_t piece = bytes_of_pieces(bytes, lane);
   const std::int64_t others = divide_up(bytes, piece) - 1;
   const std::int64_t last = bytes - others * piece;
   if (others == 0) {

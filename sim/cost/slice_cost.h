@@ -202,10 +202,9 @@ inline double proxy_receive_time(const ProxyConstants& proxy, double wire) {
   return proxy.receive.value + proxy_copying(proxy, wire);
 }
 
-/// Data of every piece but the last in which a slice goes; `mid_call`: amid a long one. How finely
-/// a pipeline is cut matters while it fills and while it drains. In between, a slice of many rounds
-/// goes in few pieces: the time of each is that of its rounds, but there are fewer events.
-std::int64_t bytes_of_pieces(std::int64_t slice, const LaneSetting& lane, bool mid_call);
+/// Data of every piece but the last in which a slice goes. All of a call is cut alike: were its
+/// middle cut less finely, each rank of a chain would get it later than the one before.
+std::int64_t bytes_of_pieces(std::int64_t slice, const LaneSetting& lane);
 
 /// One slice of a primitive, as an estimate sees it.
 struct SliceWork {
@@ -214,7 +213,6 @@ struct SliceWork {
   double bytes = 0;        ///< of data
   double share = 0;        ///< bytes per second that its links leave it; infinite: all it wants
   double load = 1;         ///< bytes on its links per byte on the wire (contended_share())
-  bool mid_call = false;   ///< a long call, where slices go in few pieces
   bool waits = true;       ///< for a peer, so that own data are there before (first_round())
 };
 

@@ -37,15 +37,14 @@ LoopMessages messages_of(const Schedule& schedule, std::uint32_t max_steps) {
   return messages;
 }
 
-/// Pieces in which a slice mid_call a call goes.
+/// Pieces in which a slice goes.
 double pieces_of(const Execution& execution, std::uint32_t channel) {
   const ProtocolConstants cost = execution.cost.of(execution.protocol);
   const LaneSetting lane = lane_setting(cost, execution.protocol, execution.warps, execution.warps);
   const Bytes chunk = execution.partition.chunk_bytes(channel, 0, {0, 1});
   const std::int64_t slice = execution.partition.slice_bytes(chunk, 0).count;
   if (lane.round == 0 || slice == 0) return 1;
-  const bool mid_call = execution.partition.loops(channel) > 4 * loops_to_fill;
-  const std::int64_t piece = bytes_of_pieces(slice, lane, mid_call);
+  const std::int64_t piece = bytes_of_pieces(slice, lane);
   const std::int64_t pieces = divide_up(slice, piece);
   return static_cast<double>(pieces);
 }
@@ -54,7 +53,7 @@ double pieces_of(const Execution& execution, std::uint32_t channel) {
 
 Effort effort_of(const Execution& execution) {
   const Plan& plan = execution.plan;
-  const SteadyLength length = steady_length(execution);
+  const SteadyLength length = steady_length();
   std::vector<LoopMessages> messages;  // by schedule
   for (const Schedule& schedule : plan.schedules) {
     messages.push_back(messages_of(schedule, length.steps));

@@ -58,10 +58,6 @@ std::span<const double> last_periods(std::span<const double> ends, std::size_t p
   return ends.last(periods + 1);
 }
 
-bool moves_in_pieces(const Execution& execution) {
-  return execution.warps > 0 && execution.cost.of(execution.protocol).flags_lines();
-}
-
 bool changes_later(const Execution& execution) {
   if (execution.disturbance == nullptr) return false;
   const auto& changes = execution.disturbance->changes;
@@ -71,13 +67,11 @@ bool changes_later(const Execution& execution) {
 
 }  // namespace
 
-SteadyLength steady_length(const Execution& execution) {
-  const std::uint32_t fill = moves_in_pieces(execution) ? loops_to_fill : 0;
+SteadyLength steady_length() {
   const auto periods = [](const SteadyCriterion& evenly) {
     return static_cast<std::uint32_t>(start + evenly.all()) + tail;
   };
-  return {2 * fill + periods(criteria_of_loops[0]),
-          steps_of_period * periods(criteria_of_steps[0])};
+  return {periods(criteria_of_loops[0]), steps_of_period * periods(criteria_of_steps[0])};
 }
 
 SteadyState::SteadyState(const Execution& execution, const CallLayout& call)
@@ -93,9 +87,8 @@ SteadyState::SteadyState(const Execution& execution, const CallLayout& call)
     fades_ = fades_ || (worker.contends && contends_for_links(worker.cost()));
   }
   laps_.resize(call.workers.size());
-  if (max_loops > steady_length(execution).loops + min_skipped) {
+  if (max_loops > steady_length().loops + min_skipped) {
     period_ = Period::loop;
-    fill_ = moves_in_pieces(execution) ? loops_to_fill : 0;
   } else {
     find_uniform_runs(call);
   }
@@ -167,7 +160,7 @@ void SteadyState::count_lap(Channel& channel, double now) {
     channel.leads.clear();
     return;
   }
-  if (period <= fill_ || channel.max_periods() >= channel.round_end()) return;
+  if (channel.max_periods() >= channel.round_end()) return;
   channel.ends.push_back(now);
   channel.leads.push_back(channel.more.size());
 }
@@ -178,7 +171,7 @@ std::uint32_t SteadyState::laps_left(std::size_t number, std::size_t even) const
   const Channel& channel = channels_[number];
   const auto now = static_cast<std::uint32_t>(channel.periods % channel.round);
   const auto most = now + static_cast<std::uint32_t>(channel.more.size());
-  const std::uint32_t last = fill_ + (fades_ ? static_cast<std::uint32_t>(even) : 0) + tail;
+  const std::uint32_t last = (fades_ ? static_cast<std::uint32_t>(even) : 0) + tail;
   std::uint32_t end = channel.round - std::min(channel.round, last);
   if (period_ == Period::loop) {
     const auto alike = execution_.partition.alike_until(static_cast<std::uint32_t>(number), now);

@@ -16,7 +16,7 @@ struct SteadyLength {
   std::uint32_t loops = 0;
   std::uint32_t steps = 0;
 };
-SteadyLength steady_length(const Execution& execution);
+SteadyLength steady_length();
 
 /// Continues a call that repeats itself. What repeats are periods: a channel's loops over its
 /// program, or, where a program has hundreds of equal steps (a ring's), so many steps of one
@@ -95,7 +95,6 @@ class SteadyState {
   Period period_ = Period::none;
   std::vector<UniformRun> stretches_;  ///< of every program, if periods are steps
   bool fades_ = false;                 ///< what contention costs a period, in the course of a call
-  std::uint32_t fill_ = 0;             ///< periods that differ from those amid, at either end
   double settled_ = 0;
   double pending_ = 0;  ///< by what periods took before the jump
   std::vector<Channel> channels_;

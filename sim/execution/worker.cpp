@@ -11,9 +11,8 @@ namespace collsim {
 void begin_slice(Worker& worker, const DataPartition& partition) {
   const ChunkRange chunks = worker.current().chunks();
   const Bytes chunk = partition.chunk_bytes(worker.channel, worker.loop, chunks);
-  const bool mid_call = worker.loop >= loops_to_fill && worker.loop + loops_to_fill < worker.loops;
   worker.slice_bytes = partition.slice_bytes(chunk, worker.slice).count;
-  worker.piece_bytes = bytes_of_pieces(worker.slice_bytes, worker.setting, mid_call);
+  worker.piece_bytes = bytes_of_pieces(worker.slice_bytes, worker.setting);
   worker.piece = 0;
   worker.pieces =
       worker.slice_bytes == 0

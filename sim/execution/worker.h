@@ -12,10 +12,6 @@
 
 namespace collsim {
 
-/// Loops at the beginning and at the end of a call in which slices go in fine pieces
-/// (bytes_of_pieces()).
-inline constexpr std::uint32_t loops_to_fill = 16;
-
 /// A participant's program on one channel and lane, and how far it is.
 struct Worker {
   enum class State : std::uint8_t { waiting, preparing, busy, finished };

@@ -167,7 +167,7 @@ TEST(TextbookExchange, of_many_ranks_is_scaled_to_about_what_the_whole_takes) {
   CallSpec spec = textbook_exchange(topology, "h100+ib");
   spec.gpus.resize(256);
   const CallCompiler compiler(spec);
-  const Prediction scaled = Simulator(compiler, {}, {128, 64}).simulate(Bytes{1 << 20});
+  const Prediction scaled = Simulator(compiler, {}, {.max_ranks = 128}).simulate(Bytes{1 << 20});
   const Prediction whole = Simulator(compiler, {.exact = true}).simulate(Bytes{1 << 20});
   EXPECT_EQ(scaled.extent, Extent::scaled);
   EXPECT_EQ(whole.extent, Extent::whole);

@@ -1,0 +1,40 @@
+#include "models/simulate/likely_seconds.h"
+
+#include <algorithm>
+
+#include "models/simulate/scalable_textbook.h"
+#include "sim/execution/effort.h"
+
+namespace collsim {
+
+namespace {
+
+/// What a message takes to simulate.
+constexpr double seconds_per_ring_message = 6e-7;
+constexpr double seconds_per_message = 3e-6;  // of trees: 2 us, 7 where they contend for links
+
+}  // namespace
+
+/// A ring is steady as soon as can be. What else is not folded contends for links, and takes longer
+/// to become so, if it does.
+double likely_seconds(const CompiledCall& call, double share) {
+  constexpr double patience = 4;
+  const Effort effort = simulated_effort(call);
+  const bool is_nccl_ring = call.nccl_choice && call.nccl_choice->algorithm == NcclAlgorithm::ring;
+  if (is_nccl_ring) return seconds_per_ring_message * share * effort.steady;
+  if (is_textbook_ring(*call.compiler)) {
+    return seconds_per_message_of_ring(*call.compiler, call.size) * share * effort.whole;
+  }
+  if (call.plan().collective == Collective::all_to_all) {
+    const double ranks = share * call.compiler->ranks();
+    return seconds_per_rank_of_exchange * ranks * share * effort.whole;
+  }
+  return seconds_per_message * share * std::min(effort.whole, patience * effort.steady);
+}
+
+bool takes_longer(const CompiledCall& call, double seconds) {
+  return likely_seconds(call, 1) > seconds &&
+         likely_seconds(call, folded_share(execution_of(call))) > seconds;
+}
+
+}  // namespace collsim
