@@ -69,16 +69,6 @@ constexpr double max_off_of_estimates = 1.5;
 /// A textbook's all_to_all of no more ranks is simulated whole.
 constexpr Rank max_ranks_of_whole_exchange = 256;
 
-/// Simulated times that grow more, or less, than this many times as much as formulas say are of
-/// calls that formulas see too little of; and where formulas say that a call takes as long on
-/// fewer ranks but for this share, they say nothing of its growth.
-constexpr double max_steepness = 2;
-constexpr double min_growth = 1e-2;
-/// Trees over fewer nodes grow unlike larger ones: over two, no node has both a parent and a child
-/// in the same tree. all_reduce of 1 MiB on 64 DGX H100 comes out 5 % too fast from 2 and 4 nodes,
-/// within 0.1 % from 4 and 8.
-constexpr Rank min_nodes_of_tree = 4;
-
 /// The least size from `size` on that a ring's channels cut into chunks of one size: NCCL's cells
 /// (sim/nccl/nccl_chunking.h) are parts of 16 KiB, and chunks of a last loop are multiples of 16
 /// bytes.
@@ -97,9 +87,6 @@ struct Simulator::Small {
   CallCompiler compiler;
   Estimator estimator;
   LayoutMemo memo;
-  // Where the whole has faults, made where it is asked for: without them.
-  std::unique_ptr<const CallCompiler> sound;
-  LayoutMemo sound_memo;
 };
 
 struct Simulator::SmallCall {
@@ -362,14 +349,13 @@ Prediction Simulator::scaled(Bytes size, const Given& given) {
   const SmallCall small = representing(
       size, given, [&](const SmallCall& each) { return is_small_within_budget(each); });
   const Prediction simulated = run(small.call, options_);
-  if (!compiler_.spec().faults.empty() && !model_sees_faults(size, given)) {
-    return with_cost_on_top(size, given, small, simulated);
-  }
   Prediction whole = given ? estimator().estimate(size, *given) : estimator().estimate(size);
-  const double scale = growth(small, {simulated.time, small.estimate()}, size, given, whole.time);
-  whole.time = scale * simulated.time;
+  const Seconds more = is_textbook_exchange(compiler_)
+                           ? time_of_more_ranks(small, simulated.time, size)
+                           : whole.time - small.estimate();
+  whole.time = simulated.time + more;
   raise_to(whole, whole.bounds.largest());
-  whole.mean_over_ranks = scale * simulated.mean_over_ranks;
+  whole.mean_over_ranks = simulated.mean_over_ranks + more;
   whole.transfers = simulated.transfers;
   whole.classes = simulated.classes;
   whole.extent = Extent::scaled;
@@ -377,72 +363,16 @@ Prediction Simulator::scaled(Bytes size, const Given& given) {
   return whole;
 }
 
-/// How many times as long the whole takes as the small cluster: of a textbook's all_to_all by its
-/// ranks, each of which is a step like those that half as many lack; of others by what a cluster of
-/// half as many ranks takes less, or else by formulas alone: so where there are faults, which half
-/// as many ranks meet at other places of their trees.
-double Simulator::growth(const SmallCall& small, const TwiceTimed& times, Bytes size,
-                         const Given& given, Seconds estimated) {
-  const double by_formulas = estimated.value / times.estimated.value;
-  if (!compiler_.spec().faults.empty()) return by_formulas;
-  const auto half = time_half(small, size, given);
-  if (!half) return by_formulas;
-  const double simulated_step = (times.simulated - half->simulated).value;
-  if (is_textbook_exchange(compiler_)) {
-    const Rank ranks = small.cluster.compiler.ranks();
-    const double steps = static_cast<double>(compiler_.ranks() - ranks) / (ranks - ranks / 2);
-    return 1 + steps * simulated_step / times.simulated.value;
-  }
-  const double estimated_step = (times.estimated - half->estimated).value;
-  if (estimated_step <= min_growth * times.estimated.value) return by_formulas;
-  const double steepness = simulated_step / estimated_step;
-  if (steepness < 1 / max_steepness || steepness > max_steepness) return by_formulas;
-  return 1 + steepness * (estimated - times.estimated).value / times.simulated.value;
-}
-
-/// The call of half as many ranks, simulated and by formulas; nothing where no such cluster has
-/// fewer nodes, or has too few for what runs.
-std::optional<Simulator::TwiceTimed> Simulator::time_half(const SmallCall& small, Bytes size,
-                                                          const Given& given) {
+/// Of a textbook's all_to_all: each further rank is a step like those that half as many ranks lack.
+Seconds Simulator::time_of_more_ranks(const SmallCall& small, Seconds simulated, Bytes size) {
   const Rank ranks = small.cluster.compiler.ranks();
   Small* const half = small_of(ranks / 2);
-  if (half == nullptr || half->compiler.ranks() >= ranks) return std::nullopt;
-  const SmallCall of_half = call_on(*half, size, given);
-  const bool is_tree = of_half.choice && of_half.choice->algorithm != NcclAlgorithm::ring;
-  if (is_tree && half->compiler.nccl()->nodes() < min_nodes_of_tree) return std::nullopt;
+  if (half == nullptr) return Seconds{};
   SimulationOptions options = options_;
   options.begin = nullptr;  // it is not what was asked for
-  return TwiceTimed{run(of_half.call, options).time, of_half.estimate()};
-}
-
-/// Whether the model says that the faults cost the whole something.
-bool Simulator::model_sees_faults(Bytes size, const Given& given) {
-  constexpr double rounding = 1e-9;
-  const auto time_by = [&](Estimator& estimator) {
-    return (given ? estimator.estimate(size, *given) : estimator.estimate(size)).time.value;
-  };
-  return time_by(estimator()) > time_by(healthy().estimator) * (1 + rounding);
-}
-
-/// What the faults cost the small cluster comes on top of the time of the whole without them.
-Prediction Simulator::with_cost_on_top(Bytes size, const Given& given, const SmallCall& small,
-                                       const Prediction& faulty) {
-  Small& cluster = small.cluster;
-  if (!cluster.sound) {
-    cluster.sound = std::make_unique<const CallCompiler>(cluster.compiler.with_faults({}));
-  }
-  const CompiledCall call =
-      small.choice ? cluster.sound->plan(small.call.size, *small.choice, &cluster.sound_memo)
-                   : cluster.sound->plan(small.call.size, &cluster.sound_memo);
-  SimulationOptions options = options_;
-  options.begin = nullptr;
-  const Prediction sound = run(call, options);
-  Prediction whole = healthy().simulate(size, given);
-  whole.time += std::max(faulty.time - sound.time, Seconds{});
-  whole.mean_over_ranks += std::max(faulty.mean_over_ranks - sound.mean_over_ranks, Seconds{});
-  whole.transfers += faulty.transfers + sound.transfers;
-  whole.classes = faulty.classes;
-  return whole;
+  const Seconds of_half = run(call_on(*half, size, {}).call, options).time;
+  const double steps = static_cast<double>(compiler_.ranks() - ranks) / (ranks - ranks / 2);
+  return steps * (simulated - of_half);
 }
 
 }  // namespace collsim

@@ -30,24 +30,14 @@ class KnownCalls;
 /// only is_scalable_textbook()): of max_ranks, or of half, a quarter, ... of them, the largest that
 /// is within the budget, but no fewer than 32. It runs what runs on the whole: with as many bytes
 /// on every hop, where each rank has a part of the buffer, else with as many bytes in all. Its time
-/// grows as the analytic model says, but as much more or less steeply as it does between a cluster
-/// of half as many ranks and the small one:
+/// grows as the analytic model says:
 ///
-///   T = S + (S - S') (E(whole) - E) / (E - E')
+///   T = S + E(whole) - E
 ///
-/// with S, S' simulated and E, E' estimated on the small cluster and on half of it. Where the model
-/// sees no growth between these, or less than half or more than twice of what is simulated, where
-/// half of it would be a tree over fewer than four nodes, and where there are faults:
-///
-///   T = S E(whole) / E
-///
-/// Faults are where they were, and the model knows them. Where it says that they cost the whole
-/// nothing, what they cost the small cluster comes on top of the time of the whole without them:
-///
-///   T = T(no faults) + simulated(small) - simulated(small, no faults)
-///
-/// Not so where no small cluster is like the whole,
-/// nor with SimulationOptions::exact.
+/// with S simulated and E estimated on the small cluster. A textbook's all_to_all grows by as much
+/// for each further rank as it does from half of the small cluster to all of it. Faults are where
+/// they were, and the model knows them. Every rank is simulated where no small cluster is like the
+/// whole, and with SimulationOptions::exact.
 ///
 /// What is wrong with a machine never makes its calls faster (SimulationOptions::beside_healthy):
 /// a simulation of one order of events differs from that of another by some 1e-5, and one that is
@@ -76,12 +66,6 @@ class Simulator {
   struct Small;
   /// A call of one.
   struct SmallCall;
-  /// What a call takes by simulation and by formulas.
-  struct TwiceTimed {
-    Seconds simulated;
-    Seconds estimated;
-  };
-
   /// `given`: as if NCCL had chosen it.
   using Given = std::optional<Candidate>;
   Prediction beside_healthy(Bytes size, const Given& given);
@@ -101,12 +85,7 @@ class Simulator {
   Prediction simulate_evened(const CompiledCall& call, const CompiledCall& even);
   Prediction scaled(Bytes size, const Given& given);
   Prediction run(const CompiledCall& call, const SimulationOptions& options) const;
-  double growth(const SmallCall& small, const TwiceTimed& times, Bytes size, const Given& given,
-                Seconds estimated);
-  std::optional<TwiceTimed> time_half(const SmallCall& small, Bytes size, const Given& given);
-  bool model_sees_faults(Bytes size, const Given& given);
-  Prediction with_cost_on_top(Bytes size, const Given& given, const SmallCall& small,
-                              const Prediction& faulty);
+  Seconds time_of_more_ranks(const SmallCall& small, Seconds simulated, Bytes size);
   Estimator& estimator();
   Healthy& healthy();
 
