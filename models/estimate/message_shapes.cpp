@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "models/estimate/hop_classes.h"
@@ -31,6 +32,17 @@ class MessageCount {
 
   /// `weight` such messages.
   void add(Rank from, Rank to, double weight = 1) {
+    add_wires(from, to, weight);
+    if (from == to) return;
+    for (std::uint32_t part = 0; part < parts_; ++part) {
+      const std::uint32_t channel = rounds_.channel(from, to, part);
+      blocks_[{from, channel}].sends += weight;
+      blocks_[{to, channel}].receives += weight;
+    }
+  }
+
+  /// What they ask of links and of the threads of proxies.
+  void add_wires(Rank from, Rank to, double weight) {
     if (from == to) return;
     for (std::uint32_t part = 0; part < parts_; ++part) {
       const std::uint32_t channel = rounds_.channel(from, to, part);
@@ -39,11 +51,24 @@ class MessageCount {
       channels_.insert(channel);
       kinds_.insert(wire.kind);
       latency_ = std::max(latency_, wire.latency.value);
-      blocks_[{from, channel}].sends += weight;
-      blocks_[{to, channel}].receives += weight;
       if (wire.network.empty()) continue;
       threads_[from].sends += weight;
       threads_[to].receives += weight;
+    }
+  }
+
+  /// What messages to and from all others ask of the rank's thread blocks.
+  void add_blocks(Rank rank, Rank ranks, std::uint32_t channels) {
+    std::vector<Tasks> tasks(channels);
+    for (Rank other = 0; other < ranks; ++other) {
+      if (other == rank) continue;
+      for (std::uint32_t part = 0; part < parts_; ++part) {
+        ++tasks[rounds_.channel(rank, other, part)].sends;
+        ++tasks[rounds_.channel(other, rank, part)].receives;
+      }
+    }
+    for (std::uint32_t channel = 0; channel < channels; ++channel) {
+      blocks_[{rank, channel}] = tasks[channel];
     }
   }
 
@@ -106,6 +131,8 @@ namespace {
 constexpr Rank max_rows = 256;
 constexpr Rank max_peers = 4096;
 constexpr Rank max_pairs = 128 * 128;
+/// All have equally many messages on each channel: the first few say how many.
+constexpr Rank rows_of_blocks = 8;
 
 void count_ring(const MachineView& view, Rank ranks, MessageCount& count) {
   for (Rank rank = 0; rank < std::min(ranks, max_peers); ++rank) {
@@ -126,20 +153,39 @@ void count_with_root(const CallSpec& spec, Rank ranks, MessageCount& count) {
   }
 }
 
-void count_all_pairs(const MachineView& view, Rank ranks, MessageCount& count) {
+/// At least so many, and prime to the ranks of a node and to the channels, a power of two: so that
+/// every so manieth rank meets all places of a node and all channels equally often.
+Rank even_stride(std::uint64_t least, Rank per_node) {
+  if (least <= 1) return 1;
+  auto stride = static_cast<Rank>(least);
+  while (std::gcd(stride, 2 * per_node) > 1) ++stride;
+  return stride;
+}
+
+void count_all_pairs(const CallCompiler& compiler, const MachineView& view, MessageCount& count) {
+  const Rank ranks = compiler.ranks();
+  if (std::uint64_t{ranks} * ranks <= max_pairs) {
+    for (Rank one = 0; one < ranks; ++one) {
+      for (Rank other = 0; other < ranks; ++other) count.add(one, other);
+    }
+    return;
+  }
+  const std::uint32_t channels = compiler.nccl()->point_to_point().channels;
+  for (Rank one = 0; one < rows_of_blocks; ++one) count.add_blocks(one, ranks, channels);
   const Rank rows = std::min(ranks, max_rows);
-  const auto stride = static_cast<Rank>(divide_up(std::uint64_t{ranks} * rows, max_pairs));
+  const Rank per_node = divide_up(ranks, view.node_of(ranks - 1) + 1);
+  const Rank stride = even_stride(divide_up(std::uint64_t{ranks} * rows, max_pairs), per_node);
   for (Rank one = 0; one < rows; ++one) {
     for (Rank other = one % stride; other < ranks; other += stride) {
-      count.add(one, other, stride);
-      if (other >= rows) count.add(other, one, stride);
+      count.add_wires(one, other, stride);
+      if (other >= rows) count.add_wires(other, one, stride);
     }
   }
   for (const Rank one : view.touched_ranks()) {
     if (one < rows) continue;
     for (Rank other = one % stride; other < ranks; other += stride) {
-      count.add(one, other, stride);
-      count.add(other, one, stride);
+      count.add_wires(one, other, stride);
+      count.add_wires(other, one, stride);
     }
   }
 }
@@ -156,7 +202,7 @@ MessageShapes::Laid MessageShapes::made(std::uint32_t parts) {
   } else if (spec.collective == Collective::gather || spec.collective == Collective::scatter) {
     count_with_root(spec, ranks, count);
   } else {
-    count_all_pairs(view_, ranks, count);
+    count_all_pairs(compiler_, view_, count);
   }
   kinds_.insert(count.kinds().begin(), count.kinds().end());
   MessageShape shape = count.shape(compiler_.cost().proxy);

@@ -26,8 +26,7 @@ double likely_seconds(const CompiledCall& call, double share) {
     return seconds_per_message_of_ring(*call.compiler, call.size) * share * effort.whole;
   }
   if (call.plan().collective == Collective::all_to_all) {
-    const double ranks = share * call.compiler->ranks();
-    return seconds_per_rank_of_exchange * ranks * share * effort.whole;
+    return seconds_per_rank_of_exchange * call.compiler->ranks() * share * effort.whole;
   }
   return seconds_per_message * share * std::min(effort.whole, patience * effort.steady);
 }
