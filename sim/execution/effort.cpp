@@ -53,7 +53,7 @@ double pieces_of(const Execution& execution, std::uint32_t channel) {
 
 Effort effort_of(const Execution& execution) {
   const Plan& plan = execution.plan;
-  const SteadyLength length = steady_length();
+  const SteadyLength length = steady_length(execution);
   std::vector<LoopMessages> messages;  // by schedule
   for (const Schedule& schedule : plan.schedules) {
     messages.push_back(messages_of(schedule, length.steps));

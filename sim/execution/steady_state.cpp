@@ -6,6 +6,7 @@
 #include <limits>
 #include <span>
 
+#include "sim/base/division.h"
 #include "sim/execution/worker.h"
 
 namespace collsim {
@@ -36,9 +37,8 @@ constexpr std::size_t start = 1;
 constexpr std::uint32_t tail = 4;
 /// Fewer are not worth a jump.
 constexpr std::uint32_t min_skipped = 4;
-/// Steps of a period: over whole nodes of up to eight GPUs, so that hops within and between nodes
-/// keep their proportion.
-constexpr std::uint32_t steps_of_period = 8;
+/// No period has fewer steps.
+constexpr std::uint32_t min_steps_of_period = 8;
 /// Shorter ones are not worth cutting.
 constexpr std::uint32_t shortest_uniform_run = 128;
 
@@ -58,6 +58,22 @@ std::span<const double> last_periods(std::span<const double> ends, std::size_t p
   return ends.last(periods + 1);
 }
 
+/// Steps of a period: over whole nodes, so that hops within and between nodes keep their
+/// proportion. As many as a ring has hops for each of the slowest kind.
+std::uint32_t steps_of_period(const Execution& execution) {
+  const auto& channels = execution.wiring.wires;
+  if (channels.empty() || channels.front().empty()) return min_steps_of_period;
+  const std::vector<Wire>& wires = channels.front();
+  const LinkKind slowest =
+      std::max_element(wires.begin(), wires.end(), [](const Wire& one, const Wire& other) {
+        return one.kind < other.kind;
+      })->kind;
+  const auto slow = std::count_if(wires.begin(), wires.end(),
+                                  [&](const Wire& wire) { return wire.kind == slowest; });
+  const auto hops = static_cast<std::uint32_t>(wires.size());
+  return std::max(min_steps_of_period, divide_up(hops, static_cast<std::uint32_t>(slow)));
+}
+
 bool changes_later(const Execution& execution) {
   if (execution.disturbance == nullptr) return false;
   const auto& changes = execution.disturbance->changes;
@@ -67,15 +83,16 @@ bool changes_later(const Execution& execution) {
 
 }  // namespace
 
-SteadyLength steady_length() {
+SteadyLength steady_length(const Execution& execution) {
   const auto periods = [](const SteadyCriterion& evenly) {
     return static_cast<std::uint32_t>(start + evenly.all()) + tail;
   };
-  return {periods(criteria_of_loops[0]), steps_of_period * periods(criteria_of_steps[0])};
+  return {periods(criteria_of_loops[0]),
+          steps_of_period(execution) * periods(criteria_of_steps[0])};
 }
 
 SteadyState::SteadyState(const Execution& execution, const CallLayout& call)
-    : execution_(execution) {
+    : execution_(execution), steps_(steps_of_period(execution)) {
   if (!execution.steady || changes_later(execution) || !execution.wiring.bursts.empty()) return;
   channels_.resize(execution.partition.channels());
   std::uint32_t max_loops = 0;
@@ -87,7 +104,7 @@ SteadyState::SteadyState(const Execution& execution, const CallLayout& call)
     fades_ = fades_ || (worker.contends && contends_for_links(worker.cost()));
   }
   laps_.resize(call.workers.size());
-  if (max_loops > steady_length().loops + min_skipped) {
+  if (max_loops > steady_length(execution).loops + min_skipped) {
     period_ = Period::loop;
   } else {
     find_uniform_runs(call);
@@ -113,7 +130,7 @@ void SteadyState::find_uniform_runs(const CallLayout& call) {
     std::vector<UniformRun> own;
     std::uint32_t begin = 0;
     for_each_uniform_run(worker.program, [&](const Primitive&, std::uint32_t length) {
-      if (length >= shortest_uniform_run) own.push_back({begin, length / steps_of_period});
+      if (length >= shortest_uniform_run) own.push_back({begin, length / steps_});
       begin += length;
     });
     if (&worker == call.workers.data()) stretches_ = own;
@@ -129,8 +146,7 @@ bool SteadyState::ends_lap(const Worker& worker, std::uint32_t primitive) const 
   if (period_ == Period::loop) return worker.primitive == 0;
   return std::any_of(stretches_.begin(), stretches_.end(), [&](const UniformRun& stretch) {
     const std::uint32_t done = primitive + 1 - stretch.begin;
-    return primitive >= stretch.begin && done % steps_of_period == 0 &&
-           done / steps_of_period <= stretch.periods;
+    return primitive >= stretch.begin && done % steps_ == 0 && done / steps_ <= stretch.periods;
   });
 }
 
@@ -308,7 +324,7 @@ void SteadyState::jump(CallLayout& call, double seconds, std::size_t even, doubl
     if (period_ == Period::loop) {
       worker.loop += periods;
     } else {
-      worker.skip(periods * steps_of_period);
+      worker.skip(periods * steps_);
     }
   }
   pending_ = seconds;

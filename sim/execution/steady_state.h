@@ -16,14 +16,14 @@ struct SteadyLength {
   std::uint32_t loops = 0;
   std::uint32_t steps = 0;
 };
-SteadyLength steady_length();
+SteadyLength steady_length(const Execution& execution);
 
 /// Continues a call that repeats itself. What repeats are periods: a channel's loops over its
 /// program, or, where a program has hundreds of equal steps (a ring's), so many steps of one
-/// stretch of them. When the periods of all channels have become even, every channel skips as many
-/// as it would do in one and the same time, and goes on from where it is: what its workers are
-/// ahead of each other stays as it is, and so does what is in flight. The first periods of a call
-/// or stretch and the last ones are simulated.
+/// stretch of them as there are GPUs in a node, at least eight. When the periods of all channels
+/// have become even, every channel skips as many as it would do in one and the same time, and goes
+/// on from where it is: what its workers are ahead of each other stays as it is, and so does what
+/// is in flight. The first periods of a call or stretch and the last ones are simulated.
 ///
 /// Where links lose something to contention, that fades with the square root of the steps, as
 /// thread blocks fall out of step (contended_share()). There, as many periods after the
@@ -92,6 +92,7 @@ class SteadyState {
   void jump(CallLayout& call, double seconds, std::size_t even, double now);
 
   const Execution& execution_;
+  std::uint32_t steps_;  ///< of a period, if periods are steps
   Period period_ = Period::none;
   std::vector<UniformRun> stretches_;  ///< of every program, if periods are steps
   bool fades_ = false;                 ///< what contention costs a period, in the course of a call
