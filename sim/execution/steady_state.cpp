@@ -112,7 +112,8 @@ SteadyState::SteadyState(const Execution& execution, const CallLayout& call)
   for (Channel& channel : channels_) {
     const std::uint64_t rounds =
         period_ == Period::loop ? 1 : std::uint64_t{channel.loops} * stretches_.size();
-    channel.all_laps = channel.round * rounds * execution.calls;
+    channel.laps_of_call = channel.round * rounds;
+    channel.all_laps = channel.laps_of_call * execution.calls;
   }
 }
 
@@ -165,6 +166,11 @@ void SteadyState::end_primitive(CallLayout& call, WorkerId worker, std::uint32_t
   if (seconds > 0) jump(call, seconds, even, now.value);
 }
 
+/// Of the same round: steps of the next stretch may take another time.
+void SteadyState::Channel::note_after() {
+  if (before > 0 && after == 0 && ends.size() >= 3) after = slope(ends);
+}
+
 /// The last worker of the channel has ended a period. Periods at the beginning are not like others,
 /// nor are those when the first workers are done.
 void SteadyState::count_lap(Channel& channel, double now) {
@@ -172,6 +178,7 @@ void SteadyState::count_lap(Channel& channel, double now) {
   ++channel.periods;
   const std::uint64_t period = channel.periods % channel.round;
   if (period == 0) {
+    channel.note_after();
     channel.ends.assign(1, now);
     channel.leads.clear();
     return;
@@ -311,9 +318,9 @@ void SteadyState::jump(CallLayout& call, double seconds, std::size_t even, doubl
     channel.before = slope(last_periods(channel.ends, even));
     const double periods = std::round(seconds / channel.before);
     skipped[number] = std::min(static_cast<std::uint32_t>(periods), laps_left(number, even));
-    channel.from = static_cast<double>(channel.periods % channel.round);
+    channel.from = static_cast<double>(channel.periods % channel.laps_of_call);
     channel.periods += skipped[number];
-    channel.to = static_cast<double>(channel.periods % channel.round);
+    channel.to = channel.from + skipped[number];
     channel.ends.assign(1, now);
     channel.leads.clear();
   }
@@ -335,15 +342,16 @@ void SteadyState::jump(CallLayout& call, double seconds, std::size_t even, doubl
 Seconds SteadyState::settle() {
   double ratio = 0;
   double channels = 0;
-  for (const Channel& channel : channels_) {
-    if (!fades_ || channel.before == 0 || channel.ends.size() < 3) continue;
-    const double after = slope(channel.ends);
+  for (Channel& channel : channels_) {
+    if (!fades_ || channel.before == 0) continue;
+    channel.note_after();
+    if (channel.after == 0) continue;
     const double a = std::sqrt(channel.from);
     const double b = std::sqrt(channel.to);
-    ratio += (a * channel.before + b * after) / (a + b) / channel.before;
+    ratio += (a * channel.before + b * channel.after) / (a + b) / channel.before;
     ++channels;
   }
-  for (Channel& channel : channels_) channel.before = 0;
+  for (Channel& channel : channels_) channel.before = channel.after = 0;
   const double change = channels > 0 ? (ratio / channels - 1) * pending_ : 0;
   settled_ += pending_ + change;
   pending_ = 0;

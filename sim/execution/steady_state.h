@@ -59,16 +59,20 @@ class SteadyState {
     std::uint32_t round = 0;  ///< periods of a call or stretch; 0: idle
     std::uint32_t loops = 0;
     std::uint32_t workers = 0;
-    std::uint64_t all_laps = 0;      ///< of all rounds
+    std::uint64_t laps_of_call = 0;
+    std::uint64_t all_laps = 0;      ///< of all calls
     std::uint64_t periods = 0;       ///< that all of its workers have done, in all rounds
     std::deque<std::uint32_t> more;  ///< workers that have done one period more, two more, ...
     std::vector<double> ends{0};     ///< of periods, since the round began or since a jump
     std::vector<std::size_t>
         leads;          ///< by period: periods that the first worker was ahead of the last
     double before = 0;  ///< what a period took before the last jump; 0: in this round none
-    double from = 0;    ///< periods of this round before that jump, and after it
+    double after = 0;   ///< and after it; 0: not known yet
+    double from = 0;    ///< periods of the call before that jump, and after it
     double to = 0;
 
+    /// At the end of a round, or when the jump is settled.
+    void note_after();
     std::uint64_t max_periods() const { return periods + more.size(); }
     std::uint64_t round_end() const { return (periods / round + 1) * round; }
     /// Of all rounds.
