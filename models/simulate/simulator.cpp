@@ -372,8 +372,8 @@ Seconds Simulator::time_of_more_ranks(const SmallCall& small, Seconds simulated,
   SimulationOptions options = options_;
   options.begin = nullptr;  // it is not what was asked for
   const Seconds of_half = run(call_on(*half, size, {}).call, options).time;
-  const double steps = static_cast<double>(compiler_.ranks() - ranks) / (ranks - ranks / 2);
-  return steps * (simulated - of_half);
+  const double step = ranks - half->compiler.ranks();
+  return (compiler_.ranks() - ranks) / step * (simulated - of_half);
 }
 
 }  // namespace collsim
