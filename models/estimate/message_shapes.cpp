@@ -101,7 +101,8 @@ MessageShape MessageCount::shape(const ProxyConstants& proxy) const {
     }
     const double most = std::max(tasks.sends, tasks.receives);
     shape.lanes = std::max(shape.lanes, std::min(peers_at_once, most));
-    shape.lane_parts = std::max(shape.lane_parts, std::ceil(most / peers_at_once));
+    shape.lane_sends = std::max(shape.lane_sends, std::ceil(tasks.sends / peers_at_once));
+    shape.lane_receives = std::max(shape.lane_receives, std::ceil(tasks.receives / peers_at_once));
   }
   shape.has_proxy = !threads_.empty();
   double busiest = 0;

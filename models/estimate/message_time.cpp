@@ -63,7 +63,8 @@ ProxyTimes proxy_times(const MessageShape& shape, const ProxyConstants& proxy, c
   const double copying = proxy_copying(proxy, wire);
   const double busy = shape.served_sends * (chunks.number * proxy.send.value + copying) +
                       shape.served_receives * (chunks.number * proxy.receive.value + copying);
-  times.all = std::max(busy, shape.lane_parts * wire / proxy_rate(proxy, slice).value);
+  const double lane_parts = std::max(shape.lane_sends, shape.lane_receives);
+  times.all = std::max(busy, lane_parts * wire / proxy_rate(proxy, slice).value);
   times.send = proxy_send_time(proxy, slice);
   times.receive = proxy_receive_time(proxy, slice);
   return times;
@@ -87,12 +88,12 @@ FormulaTime message_time(const MessageShape& shape, const ThreadBlockCosts& cost
   const double wire = cost.wire_factor * call.mean_part;
   const double step = slice_step(lane, true, false).value;
   // Without jitter all that share a link pay their steps at once, while it lies idle.
-  const double steps = call.synchronized ? shape.lane_parts * chunks.number * step : 0;
+  const double steps = call.synchronized ? shape.lane_sends * chunks.number * step : 0;
   const double on_links = wire * shape.link_load + steps;
   const double block =
       wire * (shape.block_sends * send_seconds + shape.block_receives * receive_seconds);
-  const double lane_send = shape.lane_parts * chunks.number * times.sent.occupancy();
-  const double lane_receive = shape.lane_parts * chunks.number * times.received.occupancy();
+  const double lane_send = shape.lane_sends * chunks.number * times.sent.occupancy();
+  const double lane_receive = shape.lane_receives * chunks.number * times.received.occupancy();
   ProxyTimes proxy;
   if (shape.has_proxy) {
     proxy = proxy_times(shape, *call.proxy, chunks, wire, cost.wire_factor * chunks.size);

@@ -17,7 +17,8 @@ struct MessageShape {
   double link_load = 0;                 ///< seconds for a byte of each part, of the busiest link
   double block_sends = 0;               ///< parts that the busiest thread block sends
   double block_receives = 0;            ///< and receives
-  double lane_parts = 1;                ///< that follow each other in one lane
+  double lane_sends = 1;                ///< parts that follow each other in a lane that sends
+  double lane_receives = 1;             ///< and in one that receives
   double lanes = 1;                     ///< peers at once
   double served_sends = 0;              ///< parts that the busiest thread of a proxy sends
   double served_receives = 0;           ///< and receives
