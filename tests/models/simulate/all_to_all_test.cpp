@@ -125,7 +125,7 @@ TEST(Gather, is_estimated_with_senders_that_begin_together) {
   const CallCompiler compiler(spec);
   const Prediction estimate = Estimator(compiler).estimate(Bytes{1 << 20});
   const Prediction whole = Simulator(compiler, {.exact = true}).simulate(Bytes{1 << 20});
-  EXPECT_NEAR(estimate.time.value / whole.time.value, 1, 0.04);
+  EXPECT_NEAR(estimate.time.value / whole.time.value, 1, 0.08);
 }
 
 /// Folded first, and every rank simulated.
