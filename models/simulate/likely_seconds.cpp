@@ -19,7 +19,7 @@ constexpr double seconds_per_message = 3e-6;  // of trees: 2 us, 7 where they co
 /// to become so, if it does.
 double likely_seconds(const CompiledCall& call, double share) {
   constexpr double patience = 4;
-  const Effort effort = simulated_effort(call);
+  const Effort effort = effort_of(execution_of(call));
   const bool is_nccl_ring = call.nccl_choice && call.nccl_choice->algorithm == NcclAlgorithm::ring;
   if (is_nccl_ring) return seconds_per_ring_message * share * effort.steady;
   if (is_textbook_ring(*call.compiler)) {
