@@ -32,7 +32,8 @@ const tests = {
     const { page, problems } = await open(browser, 'index.html');
     await page.click('label.md-header__button[for="__search"]:visible, input.md-search__input:visible');
     await page.fill('input.md-search__input', 'halving');
-    await page.waitForSelector('.md-search-result__link');
+    // The index of all pages is built in the browser: on a busy machine it takes over half a minute.
+    await page.waitForSelector('.md-search-result__link', { timeout: 120000 });
     const found = await page.locator('.md-search-result__link').first().getAttribute('href');
     await page.goto(found);
     assert.match(await page.textContent('article'), /halving/i);
