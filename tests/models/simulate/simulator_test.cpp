@@ -246,12 +246,12 @@ CallCompiler on_two_to_one(const Topology& topology, Collective collective, Rank
   return CallCompiler(std::move(spec));
 }
 
-// Twenty broadcasts in a row, of which one and two are simulated.
+// Twenty broadcasts in a row, which together take more than two seconds: one and two are simulated.
 TEST(CallsInARow, take_what_the_first_ones_add) {
   const Topology topology = load_topology(find_data_file("dgx-h100-x32-2-1", "topologies"));
   const CallCompiler compiler = on_two_to_one(topology, Collective::broadcast, 64);
-  const Bytes size{64 << 20};
-  const Prediction continued = Simulator(compiler).simulate(size);
+  const Bytes size{256 << 20};
+  const Prediction continued = Simulator(compiler, {}, {.max_seconds = 100}).simulate(size);
   const Prediction whole = Simulator(compiler, {.exact = true}).simulate(size);
   EXPECT_EQ(continued.extent, Extent::steady);
   EXPECT_LT(3 * continued.transfers, whole.transfers);
