@@ -4,5 +4,5 @@
 include(CheckPIESupported)
 check_pie_supported()
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-add_compile_options(-fstack-protector $<$<CONFIG:Release>:-D_FORTIFY_SOURCE=2>)
+add_compile_options(-fstack-protector "$<$<CONFIG:Release>:-D_FORTIFY_SOURCE=2;-D_GLIBCXX_ASSERTIONS>")
 add_link_options(-Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
