@@ -4,5 +4,10 @@
 include(CheckPIESupported)
 check_pie_supported()
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-add_compile_options(-fstack-protector "$<$<CONFIG:Release>:-D_FORTIFY_SOURCE=2;-D_GLIBCXX_ASSERTIONS>")
+add_compile_options(-fstack-protector $<$<CONFIG:Release>:-D_FORTIFY_SOURCE=2>)
 add_link_options(-Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
+
+# What reads or answers checks indices and empty containers in the release, too. What simulates does not: it would take a
+# third more instructions (textbook ring of 256 ranks +38 %, choice of channels +20 %).
+add_library(collsim_checked INTERFACE)
+target_compile_definitions(collsim_checked INTERFACE $<$<CONFIG:Release>:_GLIBCXX_ASSERTIONS>)
