@@ -76,9 +76,10 @@ StripeHops::Range StripeHops::lay_rank(const MachineView& view, Rank rank) {
     const Rank head = rank == node.front() ? node.back() : node.front();
     for (std::uint32_t channel = 0; channel < channels_; ++channel) {
       if (switches.empty()) {
+        ranks_.lay(channel, rank, head);
         ranks_.lay(channel, head, rank);
       } else {
-        ranks_.lay_to_switch(channel, rank, switches[channel % switches.size()]);
+        ranks_.lay_there_and_back(channel, rank, switches[channel % switches.size()]);
       }
     }
     range.end = static_cast<Id>(ranks_.size());
