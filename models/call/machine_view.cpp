@@ -53,9 +53,10 @@ MachineView::MachineView(const CallCompiler& compiler, Seconds at, KnownWays* wa
       nodes_(compiler.nccl()->rank_nodes()),
       alike_(compiler.nccl()->has_like_hosts()) {
   const MachineFaults& faults = compiler.spec().faults;
-  if (faults.empty()) return;
-  states_ = states_at(faults, compiler.topology(), at);
-  touched_ = touched_nodes(compiler);
+  if (!faults.empty()) {
+    states_ = states_at(faults, compiler.topology(), at);
+    touched_ = touched_nodes(compiler);
+  }
   const Rank nodes = compiler.nccl()->nodes();
   Rank alike = 0;
   for (Rank node = 0; node < std::min(nodes, window_of_nodes); ++node) {

@@ -39,11 +39,18 @@ class MachineView {
   bool shows(Rank node) const {
     return !alike_ || node < window_of_nodes || touched_.contains(node);
   }
+  /// Whether a hop is looked at: those that begin at nodes that are shown, and those that end at
+  /// one that faults touch, wherever they come from.
+  bool shows_hop(Rank from, Rank to) const { return shows(node_of(from)) || touches(node_of(to)); }
   /// Whether all nodes have the same GPUs in the call.
   bool has_like_nodes() const { return alike_; }
   /// How many nodes a node that is shown stands for.
-  double weight(Rank node) const { return touched_.contains(node) ? 1 : weight_; }
+  double weight(Rank node) const { return touches(node) ? 1 : weight_; }
   bool touches(Rank node) const { return touched_.contains(node); }
+  /// Whether a fault touches the node of either rank.
+  bool touches_hop(Rank from, Rank to) const {
+    return touches(node_of(from)) || touches(node_of(to));
+  }
   /// The ranks of nodes that faults touch.
   std::vector<Rank> touched_ranks() const;
   /// The first node, which stands for all that no fault touches, and those that faults touch; or

@@ -32,9 +32,22 @@ ModelFloor floor_on(const CompiledCall& call, const Wiring& wiring) {
   return floor;
 }
 
+/// What no call takes less than.
+Seconds limit_of(const CompiledCall& call, const Prediction& prediction) {
+  return std::max(prediction.bounds.largest(),
+                  surely_needed(prediction.floor, call.compiler->cost().jitter));
+}
+
+/// The mean of laps that differ, and what a second call adds to the first, are as near as this: on
+/// a port that is busy all the time a call may come out so much below what the port needs.
+void raise_continued(const CompiledCall& call, Prediction& prediction) {
+  constexpr double max_short = 4e-3;
+  const Seconds limit = limit_of(call, prediction);
+  if (prediction.time >= (1 - max_short) * limit) raise_to(prediction, limit);
+}
+
 void check(const CompiledCall& call, const Prediction& prediction) {
-  const Seconds needed = surely_needed(prediction.floor, call.compiler->cost().jitter);
-  check_not_below(prediction.time, std::max(prediction.bounds.largest(), needed),
+  check_not_below(prediction.time, limit_of(call, prediction),
                   fmt::format("{} of {} on {} ranks", call.algorithm, to_string(call.size),
                               call.compiler->ranks()));
   const Chunking& chunking = call.partition.chunking();
@@ -165,6 +178,7 @@ Prediction simulate(const CompiledCall& call, const SimulationOptions& options) 
     prediction.transfers = result.transfers;
     prediction.classes = result.rank_classes;
     prediction.extent = result.steady ? Extent::steady : Extent::whole;
+    if (result.steady) raise_continued(call, prediction);
     check(call, prediction);
     return prediction;
   } catch (const HangError& error) {

@@ -157,8 +157,8 @@ PatShape Estimator::Forms::pat_shape(std::uint32_t channels) {
   const Rank first = std::min(ranks, window_of_nodes);
   for (std::uint32_t channel = 0; channel < channels; ++channel) {
     for (Rank from = 0; from < first; ++from) lay(channel, from);
-    for (const Rank from : view_.touched_ranks()) {
-      if (from >= first) lay(channel, from);
+    for (Rank from = first; from < ranks; ++from) {
+      if (view_.touches_hop(from, (from + 1) % ranks)) lay(channel, from);
     }
   }
   const auto class_of = [&](const Wire& wire) {

@@ -46,6 +46,7 @@ class LinkUsers {
 
   void add(const Wire& wire, double weight = 1);
   double of(ResourceId resource) const { return users_[resource]; }
+  void set(ResourceId resource, double users) { users_[resource] = users; }
   /// The longest that a byte of every user takes on one of them, in seconds.
   double busiest() const;
   /// The same of all that none of these wires loads.

@@ -16,9 +16,11 @@ LaidWires::Id LaidWires::lay(std::uint32_t channel, Rank from, Rank to) {
   return add({channel, from, to, wire.kind, wire.latency.value}, wire);
 }
 
-LaidWires::Id LaidWires::lay_to_switch(std::uint32_t channel, Rank from, DeviceId site) {
-  const Wire wire = wires_.lay_to_switch(channel, from, site);
-  return add({channel, from, from, wire.kind, wire.latency.value}, wire);
+void LaidWires::lay_there_and_back(std::uint32_t channel, Rank rank, DeviceId site) {
+  for (const Wire& wire :
+       {wires_.lay_to_switch(channel, rank, site), wires_.lay_from_switch(channel, site, rank)}) {
+    add({channel, rank, rank, wire.kind, wire.latency.value}, wire);
+  }
 }
 
 LaidWires::Id LaidWires::add(const Hop& hop, const Wire& wire) {

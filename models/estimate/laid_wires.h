@@ -53,7 +53,8 @@ class LaidWires {
 
   /// Throws InputError as HopWires::lay() does.
   Id lay(std::uint32_t channel, Rank from, Rank to);
-  Id lay_to_switch(std::uint32_t channel, Rank from, DeviceId site);
+  /// Both ways between a rank and a switch that takes part.
+  void lay_there_and_back(std::uint32_t channel, Rank rank, DeviceId site);
 
   std::size_t size() const { return hops_.size(); }
   const Hop& hop(Id id) const { return hops_[id]; }

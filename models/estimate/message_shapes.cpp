@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 #include "models/estimate/hop_classes.h"
@@ -25,7 +28,8 @@ struct Tasks {
 class MessageCount {
  public:
   MessageCount(const CallCompiler& compiler, HopWires& wires, std::uint32_t parts)
-      : wires_(wires),
+      : topology_(compiler.topology()),
+        wires_(wires),
         rounds_(compiler.placement(), compiler.nccl()->point_to_point().channels),
         users_(wires),
         parts_(parts) {}
@@ -57,6 +61,10 @@ class MessageCount {
     }
   }
 
+  /// Each message counted stands for so many. A hash spreads flows over the cables of a switch, and
+  /// of so many more it does so more evenly, as a square root.
+  void even_out(double weight);
+
   /// What messages to and from all others ask of the rank's thread blocks.
   void add_blocks(Rank rank, Rank ranks, std::uint32_t channels) {
     std::vector<Tasks> tasks(channels);
@@ -77,16 +85,81 @@ class MessageCount {
   std::uint32_t channels() const { return static_cast<std::uint32_t>(channels_.size()); }
 
  private:
+  /// Where a switch stands in a fabric of levels.
+  struct Level {
+    std::uint32_t above = 2;      ///< those that have nodes: 0 of such a one itself
+    std::optional<DeviceId> pod;  ///< the first such one below, or itself
+  };
+  /// Cables among which a hash chooses: between a pod and what is above, up or down.
+  using Bundle = std::tuple<std::optional<DeviceId>, std::uint32_t, bool>;
+
+  bool has_nodes(DeviceId at) const;
+  const Level& level_of(DeviceId at);
+  std::optional<Bundle> bundle_of(ResourceId resource);
+
+  const Topology& topology_;
   HopWires& wires_;
   MessageRounds rounds_;
   LinkUsers users_;
   std::uint32_t parts_;
   std::map<std::pair<Rank, std::uint32_t>, Tasks> blocks_;
   std::map<Rank, Tasks> threads_;
+  std::map<DeviceId, Level> levels_;
   std::set<std::uint32_t> channels_;
   std::set<LinkKind> kinds_;
   double latency_ = 0;
 };
+
+bool MessageCount::has_nodes(DeviceId at) const {
+  const auto links = topology_.fabric_links_from(at);
+  return std::any_of(links.begin(), links.end(),
+                     [this](LinkId id) { return topology_.node_of(topology_.link(id).to) >= 0; });
+}
+
+const MessageCount::Level& MessageCount::level_of(DeviceId at) {
+  const auto [found, added] = levels_.try_emplace(at);
+  Level& level = found->second;
+  if (!added) return level;
+  if (has_nodes(at)) return level = {0, at};
+  for (const LinkId id : topology_.fabric_links_from(at)) {
+    const DeviceId below = topology_.link(id).to;
+    if (has_nodes(below)) return level = {1, below};
+  }
+  return level;
+}
+
+/// Nothing for links of nodes, and for cables that go neither up nor down.
+std::optional<MessageCount::Bundle> MessageCount::bundle_of(ResourceId resource) {
+  const ResourceOrigin& origin = wires_.origin(resource);
+  if (origin.shared) return std::nullopt;
+  const Link link = topology_.link(origin.id);
+  if (topology_.node_of(link.from) >= 0 || topology_.node_of(link.to) >= 0) return std::nullopt;
+  const Level& from = level_of(link.from);
+  const Level& to = level_of(link.to);
+  if (from.above == to.above) return std::nullopt;
+  const bool up = from.above < to.above;
+  const Level& lower = up ? from : to;
+  return Bundle{lower.pod, lower.above, up};
+}
+
+void MessageCount::even_out(double weight) {
+  std::vector<std::pair<ResourceId, Bundle>> cables;
+  std::map<Bundle, std::pair<double, double>> sums;  // users, and what carries them
+  for (ResourceId resource = 0; resource < wires_.resources(); ++resource) {
+    const auto bundle = bundle_of(resource);
+    if (!bundle || users_.of(resource) == 0) continue;
+    cables.emplace_back(resource, *bundle);
+    auto& [users, rate] = sums[*bundle];
+    users += users_.of(resource);
+    rate += wires_.nominal(resource).value;
+  }
+  for (const auto& [resource, bundle] : cables) {
+    const auto& [users, rate] = sums.at(bundle);
+    const double mean = users / rate * wires_.nominal(resource).value;
+    const double above = users_.of(resource) - mean;
+    if (above > 0) users_.set(resource, mean + above / std::sqrt(weight));
+  }
+}
 
 MessageShape MessageCount::shape(const ProxyConstants& proxy) const {
   MessageShape shape;
@@ -136,22 +209,22 @@ constexpr Rank max_pairs = 128 * 128;
 constexpr Rank rows_of_blocks = 8;
 
 void count_ring(const MachineView& view, Rank ranks, MessageCount& count) {
-  for (Rank rank = 0; rank < std::min(ranks, max_peers); ++rank) {
-    count.add(rank, (rank + 1) % ranks);
-  }
-  for (const Rank rank : view.touched_ranks()) {
-    if (rank >= max_peers) count.add(rank, (rank + 1) % ranks);
-    const Rank before = (rank + ranks - 1) % ranks;
-    if (before >= max_peers && !view.touches(view.node_of(before))) count.add(before, rank);
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    const Rank next = (rank + 1) % ranks;
+    if (rank < max_peers || view.touches_hop(rank, next)) count.add(rank, next);
   }
 }
 
-void count_with_root(const CallSpec& spec, Rank ranks, MessageCount& count) {
+void count_with_root(const CallSpec& spec, const MachineView& view, Rank ranks,
+                     MessageCount& count) {
   const Rank stride = divide_up(ranks, max_peers);
-  for (Rank rank = 0; rank < ranks; rank += stride) {
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    const bool touched = view.touches(view.node_of(rank));
+    if (rank % stride != 0 && !touched) continue;
     const bool to_root = spec.collective == Collective::gather;
-    count.add(to_root ? rank : spec.root, to_root ? spec.root : rank, stride);
+    count.add(to_root ? rank : spec.root, to_root ? spec.root : rank, touched ? 1 : stride);
   }
+  if (stride > 1) count.even_out(stride);
 }
 
 /// At least so many, and prime to the ranks of a node and to the channels, a power of two: so that
@@ -185,10 +258,13 @@ void count_all_pairs(const CallCompiler& compiler, const MachineView& view, Mess
   for (const Rank one : view.touched_ranks()) {
     if (one < rows) continue;
     for (Rank other = one % stride; other < ranks; other += stride) {
+      // Pairs of two such ranks, or of one and a row's, are counted by the other.
+      if (other < rows || (other < one && view.touches(view.node_of(other)))) continue;
       count.add_wires(one, other, stride);
       count.add_wires(other, one, stride);
     }
   }
+  if (stride > 1) count.even_out(stride);
 }
 
 }  // namespace
@@ -201,7 +277,7 @@ MessageShapes::Laid MessageShapes::made(std::uint32_t parts) {
   if (spec.collective == Collective::send_recv) {
     count_ring(view_, ranks, count);
   } else if (spec.collective == Collective::gather || spec.collective == Collective::scatter) {
-    count_with_root(spec, ranks, count);
+    count_with_root(spec, view_, ranks, count);
   } else {
     count_all_pairs(compiler_, view_, count);
   }

@@ -83,7 +83,7 @@ const std::vector<LaidHop>& RingShapes::hops(std::uint32_t channel) {
   for (std::size_t i = 0; i < ring.size(); ++i) {
     const Rank from = ring[i];
     const Rank to = ring[(i + 1) % ring.size()];
-    if (!view_.shows(view_.node_of(from))) continue;
+    if (!view_.shows_hop(from, to)) continue;
     found->second.push_back({from, to, wires_->lay(channel, from, to)});
     kinds_.insert(found->second.back().wire.kind);
   }
@@ -108,14 +108,34 @@ const std::vector<Ring>& RingShapes::rings(const UsedChannels& channels) {
   return found->second;
 }
 
+bool RingShapes::is_crossing(const LaidHop& hop) const {
+  return view_.node_of(hop.from) != view_.node_of(hop.to);
+}
+
+/// How many hops between nodes one that no fault touches stands for: a ring has one out of each.
+double RingShapes::weight_of_crossing(const std::vector<LaidHop>& hops) const {
+  double crossing = 0;
+  double touched = 0;
+  for (const LaidHop& hop : hops) {
+    if (!is_crossing(hop)) continue;
+    ++crossing;
+    if (is_touched(hop)) ++touched;
+  }
+  if (!view_.has_like_nodes() || crossing == touched) return 1;
+  return (compiler_.nccl()->nodes() - touched) / (crossing - touched);
+}
+
 /// `in_step`: the channels with the same ring.
 Ring RingShapes::ring(std::uint32_t channel, const std::vector<std::uint32_t>& in_step,
                       const UsedChannels& channels, const LinkUsers& users) {
   Ring ring;
   const std::vector<LaidHop>& own = hops(channel);
+  const double of_crossing = weight_of_crossing(own);
   for (std::size_t i = 0; i < own.size(); ++i) {
     RingPlace place;
-    place.weight = view_.weight(view_.node_of(own[i].from));
+    place.weight = is_touched(own[i])    ? 1
+                   : is_crossing(own[i]) ? of_crossing
+                                         : view_.weight(view_.node_of(own[i].from));
     place.speed = view_.speed(own[i].from);
     const LaidHop& before = own[(i + own.size() - 1) % own.size()];
     place.slowest = std::max(own[i].wire.kind, before.wire.kind);
@@ -134,35 +154,6 @@ Ring RingShapes::ring(std::uint32_t channel, const std::vector<std::uint32_t>& i
     hop.other_users = 0;
   }
   return ring;
-}
-
-/// Channels of equal rings are in step; those of rooted collectives where they are as far from the
-/// root.
-double RingShapes::together_on(ResourceId resource, std::uint32_t channel, std::size_t place,
-                               const std::vector<std::uint32_t>& in_step,
-                               const UsedChannels& channels) {
-  double together = 0;
-  if (!has_root(compiler_.spec().collective)) {
-    for (const std::uint32_t other : in_step) {
-      if (uses(hops(other)[place].wire, resource)) together += channels.weight(other);
-    }
-    return together;
-  }
-  const auto root_of = [this](std::uint32_t of) {
-    const Order& ring = order(of);
-    return static_cast<std::size_t>(std::find(ring.begin(), ring.end(), compiler_.spec().root) -
-                                    ring.begin());
-  };
-  const std::size_t count = order(channel).size();
-  const std::size_t from_root = (place + count - root_of(channel)) % count;
-  for (std::uint32_t other = 0; other < channels.count; ++other) {
-    const std::size_t as_far = (root_of(other) + from_root) % count;
-    const auto& laid = hops(other);
-    if (as_far < laid.size() && uses(laid[as_far].wire, resource)) {
-      together += channels.weight(other);
-    }
-  }
-  return together;
 }
 
 /// What the thread of the hop's sender has to do on all channels.

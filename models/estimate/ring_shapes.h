@@ -39,10 +39,11 @@ class RingShapes {
     return compiler_.nccl()->channels().channels[channel].ring;
   }
   const std::vector<LaidHop>& hops(std::uint32_t channel);
+  bool is_touched(const LaidHop& hop) const { return view_.touches_hop(hop.from, hop.to); }
+  bool is_crossing(const LaidHop& hop) const;
+  double weight_of_crossing(const std::vector<LaidHop>& hops) const;
   Ring ring(std::uint32_t channel, const std::vector<std::uint32_t>& in_step,
             const UsedChannels& channels, const LinkUsers& users);
-  double together_on(ResourceId resource, std::uint32_t channel, std::size_t place,
-                     const std::vector<std::uint32_t>& in_step, const UsedChannels& channels);
   void count_tasks(const LaidHop& hop, std::uint32_t channels, HopClass& counted);
   std::vector<double> distances(std::uint32_t channel) const;
 

@@ -76,9 +76,10 @@ StripeHops::Range StripeHops::lay_rank(const MachineView& view, Rank rank) {
     const Rank head = rank == node.front() ? node.back() : node.front();
     for (std::uint32_t channel = 0; channel < channels_; ++channel) {
       if (switches.empty()) {
+        ranks_.lay(channel, rank, head);
         ranks_.lay(channel, head, rank);
       } else {
-        ranks_.lay_to_switch(channel, rank, switches[channel % switches.size()]);
+        ranks_.lay_there_and_back(channel, rank, switches[channel % switches.size()]);
       }
     }
     range.end = static_cast<Id>(ranks_.size());
@@ -115,11 +116,26 @@ LocalStripeHops StripeHops::local(const MachineView& view) {
   return hops;
 }
 
-/// Heads of a stripe in a tree; else each through a switch on the way to the next node's.
+/// Heads of a stripe in a tree; else each through a switch on the way to the next node's. A root's
+/// is itself.
+Rank StripeHops::other_end(std::uint32_t channel, Rank node) const {
+  if (is_tree()) return tree(channel).parent[node].value_or(node);
+  return (node + 1) % stripes().node_count();
+}
+
+/// Whether a fault touches either end of a node's hops.
+bool StripeHops::is_touched(const MachineView& view, Rank node) const {
+  if (view.touches(node)) return true;
+  const auto trees = std::min(channels_, static_cast<std::uint32_t>(trees_.size()));
+  for (std::uint32_t channel = 0; channel < trees; ++channel) {
+    if (view.touches(other_end(channel, node))) return true;
+  }
+  return false;
+}
+
 void StripeHops::lay_node(std::uint32_t channel, Rank node) {
   const NcclStripes& all = stripes();
-  const Rank other =
-      is_tree() ? tree(channel).parent[node].value_or(node) : (node + 1) % all.node_count();
+  const Rank other = other_end(channel, node);
   if (other == node) return;
   for (std::uint32_t stripe = 0; stripe < all.stripes(); ++stripe) {
     nodes_.lay(channel, all.head(node, stripe), all.head(other, stripe));
@@ -141,7 +157,7 @@ void StripeHops::lay_nodes(const MachineView& view) {
   }
   if (!view.has_like_nodes()) return;
   for (Rank node = window_of_nodes; node < nodes; ++node) {
-    if (!view.touches(node) || of_node_.contains(node)) continue;
+    if (of_node_.contains(node) || !is_touched(view, node)) continue;
     const auto first = static_cast<Id>(nodes_.size());
     for (std::uint32_t channel = 0; channel < channels_; ++channel) lay_node(channel, node);
     of_node_[node] = {first, static_cast<Id>(nodes_.size())};
@@ -172,7 +188,7 @@ NetworkStripeHops StripeHops::network(const MachineView& view) {
   std::fill(counts.begin() + window_.first, counts.begin() + window_.end, true);
   WireUsage usage = in_window_;
   for (const auto& [node, range] : of_node_) {
-    if (!view.touches(node)) continue;
+    if (!is_touched(view, node)) continue;
     std::fill(counts.begin() + range.first, counts.begin() + range.end, true);
     usage.add(range.first, range.end);
   }

@@ -57,6 +57,8 @@ class StripeHops {
 
   bool is_tree() const { return algorithm_ == NcclAlgorithm::nvls_tree; }
   Range lay_rank(const MachineView& view, Rank rank);
+  Rank other_end(std::uint32_t channel, Rank node) const;
+  bool is_touched(const MachineView& view, Rank node) const;
   void lay_node(std::uint32_t channel, Rank node);
   void lay_nodes(const MachineView& view);
   double longest_way(const LaidWires::Changes& changes, double others) const;

@@ -131,7 +131,7 @@ void TreeHops::lay(std::uint32_t channel, const MachineView& view, LaidTree& tre
     for (const Rank rank : way) lay_hops(rank);
   }
   for (Rank rank = 0; rank < rooted.size(); ++rank) {
-    if (view.shows(view.node_of(rank))) lay_hops(rank);
+    if (rooted.parent[rank] && view.shows_hop(rank, *rooted.parent[rank])) lay_hops(rank);
   }
 }
 
