@@ -172,7 +172,6 @@ CallCompiler CallCompiler::with_faults(MachineFaults faults) const {
   CallCompiler other(*this);
   other.spec_.faults = std::move(faults);
   other.textbook_ = std::make_shared<LaidOnce>();
-  if (!is_nccl() && !other.spec_.faults.empty()) other.textbook_plan(Bytes{0});
   return other;
 }
 
@@ -305,8 +304,6 @@ void CallCompiler::settle_textbook() {
     run.chunking = ideal ? Chunking{} : nccls_chunking(spec_.collective, run.algorithm, protocol);
   }
   textbook_chunks_ = chunks_of(spec_.collective, run.algorithm, placement_);
-  // Faults name what a plan uses.
-  if (!spec_.faults.empty()) textbook_plan(Bytes{0});
 }
 
 ChannelOrder CallCompiler::textbook_order() const {

@@ -27,24 +27,44 @@ std::set<std::int32_t> nodes_of(const Topology& topology, LinkId link) {
 
 }  // namespace
 
-std::set<Rank> touched_nodes(const CallCompiler& compiler) {
-  const MachineFaults& faults = compiler.spec().faults;
-  const RankNodes of_ranks = compiler.nccl()->rank_nodes();
-  std::set<std::int32_t> touched;
-  for (const LinkFault& fault : faults.links) {
-    for (const LinkId link : fault.links) touched.merge(nodes_of(compiler.topology(), link));
+std::vector<bool> touched_ranks(const CallCompiler& compiler) {
+  const CallSpec& spec = compiler.spec();
+  std::set<std::int32_t> nodes;
+  for (const LinkFault& fault : spec.faults.links) {
+    for (const LinkId link : fault.links) nodes.merge(nodes_of(compiler.topology(), link));
   }
-  for (const HostFault& fault : faults.hosts) touched.insert(fault.node);
+  for (const HostFault& fault : spec.faults.hosts) nodes.insert(fault.node);
+  std::vector<bool> touched(spec.gpus.size());
+  for (Rank rank = 0; rank < touched.size(); ++rank) {
+    touched[rank] = nodes.contains(compiler.topology().node_of(spec.gpus[rank]));
+  }
+  for (const RankFault& fault : spec.faults.ranks) touched[fault.rank] = true;
+  return touched;
+}
+
+std::set<Rank> touched_nodes(const CallCompiler& compiler) {
+  const RankNodes of_ranks = compiler.nccl()->rank_nodes();
+  const std::vector<bool> touched = touched_ranks(compiler);
   std::set<Rank> nodes;
-  for (const RankFault& fault : faults.ranks) nodes.insert(of_ranks.node_of(fault.rank));
-  if (touched.empty()) return nodes;
-  for (Rank node = 0; node < compiler.nccl()->nodes(); ++node) {
-    if (touched.contains(
-            compiler.topology().node_of(compiler.spec().gpus[of_ranks.first_rank(node)]))) {
-      nodes.insert(node);
-    }
+  for (Rank rank = 0; rank < touched.size(); ++rank) {
+    if (touched[rank]) nodes.insert(of_ranks.node_of(rank));
   }
   return nodes;
+}
+
+std::vector<double> speeds_of(const CallCompiler& compiler) {
+  const MachineFaults& faults = compiler.spec().faults;
+  if (faults.ranks.empty() && faults.hosts.empty()) return {};
+  std::vector<double> speeds(compiler.ranks(), 1);
+  for (const RankFault& fault : faults.ranks) speeds[fault.rank] *= fault.speed;
+  for (const HostFault& fault : faults.hosts) {
+    for (Rank rank = 0; rank < compiler.ranks(); ++rank) {
+      if (compiler.topology().node_of(compiler.spec().gpus[rank]) == fault.node) {
+        speeds[rank] *= fault.speed;
+      }
+    }
+  }
+  return speeds;
 }
 
 MachineView::MachineView(const CallCompiler& compiler, Seconds at, KnownWays* ways)
@@ -63,16 +83,7 @@ MachineView::MachineView(const CallCompiler& compiler, Seconds at, KnownWays* wa
     if (!touches(node)) ++alike;
   }
   if (alike_ && alike > 0) weight_ = static_cast<double>(nodes - touched_.size()) / alike;
-  if (faults.ranks.empty() && faults.hosts.empty()) return;
-  speed_.assign(compiler.ranks(), 1);
-  for (const RankFault& fault : faults.ranks) speed_[fault.rank] *= fault.speed;
-  for (const HostFault& fault : faults.hosts) {
-    for (Rank rank = 0; rank < compiler.ranks(); ++rank) {
-      if (compiler.topology().node_of(compiler.spec().gpus[rank]) == fault.node) {
-        speed_[rank] *= fault.speed;
-      }
-    }
-  }
+  speed_ = speeds_of(compiler);
 }
 
 HopWires MachineView::wires(std::optional<NcclAlgorithm> algorithm) const {

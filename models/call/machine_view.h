@@ -15,9 +15,15 @@ namespace collsim {
 /// Nodes whose hops are looked at one by one: of more, these stand for all.
 inline constexpr Rank window_of_nodes = 64;
 
-/// The nodes of a call, in the order of its ranks, of which a fault changes a link or a rank. A
-/// cable between switches changes the nodes of the switches that it joins. Ranks are grouped by
-/// node.
+/// Whether a fault changes each rank, or a link of its node. A cable between switches changes the
+/// nodes of the switches that it joins.
+std::vector<bool> touched_ranks(const CallCompiler& compiler);
+
+/// How fast the thread blocks of each rank move data, 1 as they should; empty: all do.
+std::vector<double> speeds_of(const CallCompiler& compiler);
+
+/// The nodes of a call, in the order of its ranks, that have any of touched_ranks(). Ranks are
+/// grouped by node.
 std::set<Rank> touched_nodes(const CallCompiler& compiler);
 
 /// The machine of a call as it is at one instant, under NCCL's rules: what faults have made of

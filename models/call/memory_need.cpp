@@ -11,6 +11,7 @@
 
 #include "models/nccl/point_to_point.h"
 #include "sim/base/input_error.h"
+#include "sim/plan/program.h"
 
 namespace collsim {
 
@@ -40,9 +41,18 @@ double nccl_connections(const Nccl& nccl, NcclAlgorithm algorithm) {
   return ranks;
 }
 
-/// Connections of sends and receives.
-double message_connections(Collective collective, double ranks) {
-  return collective == Collective::all_to_all ? ranks * ranks : ranks;
+/// Of sends and receives, each message of which is cut into so many parts. A channel that carries
+/// any has a program for each lane of each rank, empty or not: neighbours meet in two rounds,
+/// others in so many that no channel is idle.
+double memory_of_messages(const CallCompiler& compiler, std::uint32_t parts) {
+  constexpr double lanes = 16;
+  const Collective collective = compiler.spec().collective;
+  const double ranks = compiler.ranks();
+  const double messages = collective == Collective::all_to_all ? ranks * ranks : ranks;
+  const double channels = compiler.nccl()->point_to_point().channels;
+  const double used =
+      collective == Collective::send_recv ? std::min(channels, 2.0 * parts) : channels;
+  return bytes_per_connection * messages * parts + sizeof(RunList) * lanes * ranks * used;
 }
 
 double textbook_connections(std::string_view algorithm, double ranks) {
@@ -60,7 +70,6 @@ double connections_of(const CallCompiler& compiler, Bytes size) {
     return spec.run.channels.value_or(1) * textbook_connections(spec.run.algorithm, ranks);
   }
   if (compiler.nccl() == nullptr) return ranks;
-  if (!compiler.nccl_function()) return message_connections(spec.collective, ranks);
   const Choice choice = compiler.nccl()->choose(*compiler.nccl_function(), size);
   return choice.channels * nccl_connections(*compiler.nccl(), choice.algorithm);
 }
@@ -85,6 +94,9 @@ double number_in(const char* path, const std::string& key) {
 }  // namespace
 
 double memory_needed(const CallCompiler& compiler, Bytes size) {
+  if (compiler.nccl() != nullptr && !compiler.nccl_function()) {
+    return memory_of_messages(compiler, compiler.decide(size).parts);
+  }
   return bytes_per_connection * connections_of(compiler, size);
 }
 
@@ -101,9 +113,7 @@ double memory_available() {
 
 double memory_needed(const CallCompiler& compiler, std::optional<NcclAlgorithm> algorithm,
                      std::uint32_t channels) {
-  if (!algorithm) {
-    return bytes_per_connection * message_connections(compiler.spec().collective, compiler.ranks());
-  }
+  if (!algorithm) return memory_of_messages(compiler, channels);
   return bytes_per_connection * channels * nccl_connections(*compiler.nccl(), *algorithm);
 }
 

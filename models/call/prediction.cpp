@@ -8,6 +8,7 @@
 #include "models/calibration/trust.h"
 #include "models/call/far_above.h"
 #include "models/machine/host_memory.h"
+#include "sim/algorithms/written_schedule.h"
 #include "sim/base/input_error.h"
 #include "sim/execution/effort.h"
 
@@ -32,10 +33,20 @@ ModelFloor floor_on(const CompiledCall& call, const Wiring& wiring) {
   return floor;
 }
 
-/// What no call takes less than.
+bool is_written(const CompiledCall& call) {
+  return names_schedule_file(call.plan().algorithm);
+}
+
+/// What no call takes less than. What a person wrote need not be the collective that it says: of
+/// it, links and thread blocks hold what it sends.
 Seconds limit_of(const CompiledCall& call, const Prediction& prediction) {
-  return std::max(prediction.bounds.largest(),
-                  surely_needed(prediction.floor, call.compiler->cost().jitter));
+  const double jitter = call.compiler->cost().jitter;
+  if (!is_written(call)) {
+    return std::max(prediction.bounds.largest(), surely_needed(prediction.floor, jitter));
+  }
+  ModelFloor floor = prediction.floor;
+  floor.latency = {};
+  return surely_needed(floor, jitter);
 }
 
 /// The mean of laps that differ, and what a second call adds to the first, are as near as this: on
@@ -46,10 +57,12 @@ void raise_continued(const CompiledCall& call, Prediction& prediction) {
   if (prediction.time >= (1 - max_short) * limit) raise_to(prediction, limit);
 }
 
+/// Nor need it be fast.
 void check(const CompiledCall& call, const Prediction& prediction) {
   check_not_below(prediction.time, limit_of(call, prediction),
                   fmt::format("{} of {} on {} ranks", call.algorithm, to_string(call.size),
                               call.compiler->ranks()));
+  if (is_written(call)) return;
   const Chunking& chunking = call.partition.chunking();
   check_not_far_above(*call.compiler, prediction, {chunking.largest_chunk.count / chunking.slices});
 }

@@ -317,25 +317,28 @@ class Estimator::States {
         known_(known),
         instants_(instants_of(compiler.spec().faults)),
         forms_(instants_.size()),
-        textbook_(compiler) {}
+        textbook_(instants_.size()) {}
 
   const CallCompiler& compiler() const { return compiler_; }
   /// Whether no formula knows the call: through measured host memory.
   bool needs_plan() const;
-  Prediction estimate_textbook(Bytes size) { return textbook_.estimate(size); }
+  Prediction estimate_textbook(Bytes size);
   LayoutMemo* memo() { return &memo_; }
   Prediction estimate(Bytes size, const NcclDecision& decision);
   Prediction estimate_through_memory(const CompiledCall& call, const NcclDecision& decision);
 
  private:
   Prediction estimate_in(std::size_t state, Bytes size, const NcclDecision& decision);
+  TextbookEstimator& textbook_in(std::size_t state);
+  template <typename InState>
+  Prediction through_states(const InState& in_state) const;
   Seconds latest() const;
 
   const CallCompiler& compiler_;
   KnownHops* known_;
-  std::vector<Seconds> instants_;              // at which a state begins
-  std::vector<std::unique_ptr<Forms>> forms_;  // by state, as they are needed
-  TextbookEstimator textbook_;
+  std::vector<Seconds> instants_;                             // at which a state begins
+  std::vector<std::unique_ptr<Forms>> forms_;                 // by state, as they are needed
+  std::vector<std::unique_ptr<TextbookEstimator>> textbook_;  // the same
   LayoutMemo memo_;
 };
 
@@ -365,16 +368,32 @@ Seconds Estimator::States::latest() const {
   return latest;
 }
 
+TextbookEstimator& Estimator::States::textbook_in(std::size_t state) {
+  auto& known = textbook_[state];
+  if (!known) known = std::make_unique<TextbookEstimator>(compiler_, instants_[state]);
+  return *known;
+}
+
+Prediction Estimator::States::estimate_textbook(Bytes size) {
+  if (!textbook_in(0).has_formula()) return estimate_by_messages(compiler_.plan(size, &memo_));
+  return through_states([&](std::size_t state) { return textbook_in(state).estimate(size); });
+}
+
+Prediction Estimator::States::estimate(Bytes size, const NcclDecision& decision) {
+  return through_states([&](std::size_t state) { return estimate_in(state, size, decision); });
+}
+
 /// Nothing moves before the last rank begins. From then on a state that would have the call take T
 /// moves a part dt / T of it in dt.
-Prediction Estimator::States::estimate(Bytes size, const NcclDecision& decision) {
+template <typename InState>
+Prediction Estimator::States::through_states(const InState& in_state) const {
   const double calls = compiler_.calls();
   double begun = latest().value;
   double left = 1;
   for (std::size_t state = 0; state < instants_.size(); ++state) {
     const bool last = state + 1 == instants_.size();
     if (!last && instants_[state + 1].value <= begun) continue;
-    Prediction prediction = estimate_in(state, size, decision);
+    Prediction prediction = in_state(state);
     const double all = calls * prediction.time.value;
     const bool stands = prediction.time.value > stands_still;
     const double end = begun + left * all;

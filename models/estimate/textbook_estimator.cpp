@@ -21,35 +21,7 @@ const ThreadBlockCosts& TextbookEstimator::costs(Protocol protocol) {
   return *known;
 }
 
-struct TextbookEstimator::Healthy {
-  explicit Healthy(CallSpec spec) : compiler(std::move(spec)), estimator(compiler) {}
-
-  CallCompiler compiler;
-  TextbookEstimator estimator;
-  LayoutMemo memo;
-};
-
 Prediction TextbookEstimator::estimate(Bytes size) {
-  return compiler_.spec().faults.empty() ? without_faults(size) : with_faults(size);
-}
-
-Prediction TextbookEstimator::with_faults(Bytes size) {
-  if (!healthy_) {
-    CallSpec spec = compiler_.spec();
-    spec.faults = {};
-    healthy_ = std::make_shared<Healthy>(std::move(spec));
-  }
-  Prediction prediction = estimate_by_plan(compiler_.plan(size, &memo_));
-  const double by_plan =
-      estimate_by_plan(healthy_->compiler.plan(size, &healthy_->memo)).time.value;
-  const double by_formula = healthy_->estimator.without_faults(size).time.value;
-  if (by_plan > 0) prediction.time.value *= by_formula / by_plan;
-  raise_to(prediction, prediction.bounds.largest());
-  prediction.trust = trust_by(EstimateMethod::formula, prediction.trust);
-  return prediction;
-}
-
-Prediction TextbookEstimator::without_faults(Bytes size) {
   const RunSpec& run = compiler_.spec().run;
   const bool alone = compiler_.is_nccl();
   const Protocol protocol = run.protocol.value_or(Protocol::simple);
@@ -65,7 +37,6 @@ Prediction TextbookEstimator::without_faults(Bytes size) {
       compiler_.cost().startup(protocol, compiler_.spec().collective, partition.channels(), warps);
   prediction.method = EstimateMethod::closed_form;
   const bool moves = compiler_.ranks() > 1 && partition.loops(0) > 0;
-  if (moves && !shapes_.has_pattern()) return by_messages(compiler_.plan(size, &memo_));
   if (moves) add_time(partition, protocol, prediction);
   const std::vector<LinkKind> kinds(kinds_.begin(), kinds_.end());
   prediction.trust =
@@ -73,16 +44,6 @@ Prediction TextbookEstimator::without_faults(Bytes size) {
                prediction.algorithm, !compiler_.is_nccl());
   prediction.medium = medium_of(compiler_.cost(), kinds);
   prediction.trust = trust_by(*prediction.method, prediction.trust);
-  return prediction;
-}
-
-/// Of a schedule without a formula, such as one that a person wrote: its messages one by one, where
-/// they are few, since ports that several share make the critical path alone up to 40 % too short.
-Prediction TextbookEstimator::by_messages(const CompiledCall& call) {
-  constexpr double max_messages = 200'000;  // about 0.2 s
-  if (effort_of(execution_of(call)).whole > max_messages) return estimate_by_plan(call);
-  Prediction prediction = simulate(call);
-  prediction.method = EstimateMethod::critical_path;
   return prediction;
 }
 
@@ -98,7 +59,8 @@ void TextbookEstimator::settle(Prediction& prediction) const {
 /// To the time of the launch.
 void TextbookEstimator::add_time(const DataPartition& partition, Protocol protocol,
                                  Prediction& prediction) {
-  if (may_have_closed_form(compiler_.cost(), protocol)) {
+  const bool is_healthy = compiler_.spec().faults.empty();
+  if (is_healthy && may_have_closed_form(compiler_.cost(), protocol)) {
     if (const auto closed = shapes_.closed(partition, compiler_.cost().of(protocol))) {
       // The terms know no launch.
       if (prediction.time.value == 0) prediction.form = closed->form;
@@ -124,6 +86,14 @@ void TextbookEstimator::add_time(const DataPartition& partition, Protocol protoc
   const Seconds issue = compiler_.cost().issue_of(compiler_.spec().collective, compiler_.ranks());
   prediction.time = std::max(prediction.time, issue);
   settle(prediction);
+}
+
+Prediction estimate_by_messages(const CompiledCall& call) {
+  constexpr double max_messages = 200'000;  // about 0.2 s
+  if (effort_of(execution_of(call)).whole > max_messages) return estimate_by_plan(call);
+  Prediction prediction = simulate(call);
+  prediction.method = EstimateMethod::critical_path;
+  return prediction;
 }
 
 }  // namespace collsim

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <memory>
 #include <optional>
 #include <set>
 
@@ -14,32 +13,31 @@
 namespace collsim {
 
 /// Answers for textbook schedules, and for single ranks, by formulas: closed forms where they are
-/// exact, else a schedule's phases (docs/estimate.md). What faults cost is found by the plan's
-/// critical path, as a share of what that says without them.
+/// exact, else a schedule's phases (docs/estimate.md), on a machine as it is at one instant.
 class TextbookEstimator {
  public:
   /// The compiler must outlive it.
-  explicit TextbookEstimator(const CallCompiler& compiler)
-      : compiler_(compiler), shapes_(compiler, kinds_) {}
+  TextbookEstimator(const CallCompiler& compiler, Seconds at)
+      : compiler_(compiler), shapes_(compiler, at, kinds_) {}
 
+  /// Whether there is a formula: not of what a person wrote.
+  bool has_formula() { return compiler_.is_nccl() || shapes_.has_pattern(); }
+  /// By that. No rank is late.
   Prediction estimate(Bytes size);
 
  private:
-  /// The same call without faults.
-  struct Healthy;
-  Prediction without_faults(Bytes size);
-  Prediction with_faults(Bytes size);
   void add_time(const DataPartition& partition, Protocol protocol, Prediction& prediction);
   void settle(Prediction& prediction) const;
-  static Prediction by_messages(const CompiledCall& call);
   const ThreadBlockCosts& costs(Protocol protocol);
 
   const CallCompiler& compiler_;
   std::set<LinkKind> kinds_;  // of hops so far
   TextbookShapes shapes_;
   std::array<std::optional<ThreadBlockCosts>, protocol_count> costs_;
-  LayoutMemo memo_;
-  std::shared_ptr<Healthy> healthy_;  // where there are faults
 };
+
+/// Of a schedule without a formula, such as one that a person wrote: its messages one by one, where
+/// they are few, since ports that several share make the critical path alone up to 40 % too short.
+Prediction estimate_by_messages(const CompiledCall& call);
 
 }  // namespace collsim

@@ -37,11 +37,16 @@ using Groups = std::vector<std::vector<Rank>>;
 
 class PatternMaker {
  public:
-  PatternMaker(Collective collective, const Placement& placement, Rank root, Rank window)
-      : collective_(collective), nodes_(placement.ranks_by_node()), root_(root) {
+  PatternMaker(Collective collective, const Placement& placement, Rank root,
+               const ShownPlaces& shown)
+      : collective_(collective),
+        nodes_(placement.ranks_by_node()),
+        root_(root),
+        touched_(shown.touched) {
     ranks_ = placement.ranks();
+    touched_.resize(ranks_);
     in_window_.resize(ranks_);
-    for (std::size_t node = 0; node < nodes_.size() && node < window; ++node) {
+    for (std::size_t node = 0; node < nodes_.size() && node < shown.window; ++node) {
       for (const Rank rank : nodes_[node]) in_window_[rank] = true;
     }
   }
@@ -69,7 +74,7 @@ class PatternMaker {
   void add_halving_doubling(const Groups& groups);
   void add_fold(const Groups& groups, bool back);
   void add_server(const Groups& groups);
-  static void add_pairs(PhasePattern& phase, const Groups& groups);
+  void add_pairs(PhasePattern& phase, const Groups& groups);
   void add_one_shot(const Groups& groups);
   void add_scatter_to_owners(const Groups& groups);
   void add_gather_from_owners(const Groups& groups);
@@ -86,6 +91,10 @@ class PatternMaker {
     phase.hops.push_back(
         {static_cast<std::uint32_t>(phase.hops.size()), position, from, to, weight, lane});
   }
+  /// Whether a hop is looked at that `one` stands for, to or from the other.
+  bool shows(Rank one, Rank other) const {
+    return in_window_[one] || touched_[one] || touched_[other];
+  }
   Groups everybody() const {
     Groups all(1);
     for (Rank rank = 0; rank < ranks_; ++rank) all.front().push_back(rank);
@@ -96,6 +105,7 @@ class PatternMaker {
   std::vector<std::vector<Rank>> nodes_;
   Rank root_;
   Rank ranks_ = 0;
+  std::vector<bool> touched_;
   std::vector<bool> in_window_;
   TextbookPattern pattern_;
 };
@@ -113,9 +123,8 @@ void PatternMaker::add_ring(const Groups& groups, StepProgram program, double ch
   for (std::uint32_t circuit = 0; circuit < groups.size(); ++circuit) {
     const std::vector<Rank>& ring = groups[circuit];
     for (std::uint32_t i = 0; i < ring.size(); ++i) {
-      if (in_window_[ring[i]]) {
-        phase.hops.push_back({circuit, i, ring[i], ring[(i + 1) % ring.size()]});
-      }
+      const Rank next = ring[(i + 1) % ring.size()];
+      if (shows(ring[i], next)) phase.hops.push_back({circuit, i, ring[i], next});
     }
   }
 }
@@ -141,7 +150,8 @@ void PatternMaker::add_exchange(const Groups& groups, Rank distance, StepProgram
     const PowerOfTwoFold fold = fold_to_power_of_two(static_cast<Rank>(group.size()));
     for (Rank i = 0; i < fold.core; ++i) {
       const Rank from = group[fold.rank_of(i)];
-      if (in_window_[from]) add_hop(phase, 0, from, group[fold.rank_of(i ^ distance)]);
+      const Rank to = group[fold.rank_of(i ^ distance)];
+      if (shows(from, to)) add_hop(phase, 0, from, to);
     }
   }
 }
@@ -156,7 +166,7 @@ void PatternMaker::add_fold(const Groups& groups, bool back) {
     for (std::size_t i = 0; i < fold.excess; ++i) {
       const Rank odd = group[2 * i + 1];
       const Rank even = group[2 * i];
-      if (in_window_[odd]) add_hop(phase, 0, back ? even : odd, back ? odd : even);
+      if (shows(odd, even)) add_hop(phase, 0, back ? even : odd, back ? odd : even);
     }
   }
 }
@@ -200,14 +210,15 @@ void PatternMaker::add_pairs(PhasePattern& phase, const Groups& groups) {
   const auto position = [&](Rank from, Rank to) {
     return phase.one_by_one ? (to + n - from) % n : 0;
   };
-  const Rank rows = std::min(n, most);
   const Rank stride = divide_up(n, most);
   for (const std::vector<Rank>& group : groups) {
-    for (Rank one = 0; one < rows; ++one) {
+    const auto has_row = [&](Rank one) { return one < most || touched_[group[one]]; };
+    for (Rank one = 0; one < n; ++one) {
+      if (!has_row(one)) continue;
       for (Rank other = one % stride; other < n; other += stride) {
         if (other == one) continue;
         add_hop(phase, position(one, other), group[one], group[other], stride);
-        if (other < rows) continue;
+        if (has_row(other)) continue;
         add_hop(phase, position(other, one), group[other], group[one], stride);
       }
     }
@@ -255,7 +266,7 @@ void PatternMaker::add_tree_in_lock_step(const Groups& groups) {
       for (const TreeEdge& edge : edges) {
         const Rank parent = group[edge.parent];
         const Rank child = group[edge.child];
-        if (in_window_[child] || phase.hops.size() < groups.size()) {
+        if (shows(child, parent) || phase.hops.size() < groups.size()) {
           add_hop(phase, 0, up ? child : parent, up ? parent : child);
         }
       }
@@ -298,7 +309,7 @@ void PatternMaker::add_levels(const std::vector<RootedTree>& trees, bool up, boo
         most = std::max(most, children[t][upwards ? edge.child : edge.parent]);
         const Rank from = place(upwards ? edge.child : edge.parent);
         const Rank to = place(upwards ? edge.parent : edge.child);
-        if (in_window_[place(edge.child)] || phase.hops.size() < 8) {
+        if (shows(place(edge.child), place(edge.parent)) || phase.hops.size() < 8) {
           add_hop(phase, position, from, to, 1,
                   static_cast<std::uint32_t>(2 * t) + (upwards ? 0 : 1));
         }
@@ -362,7 +373,7 @@ void PatternMaker::add_chain() {
   for (Rank i = 0; i + 1 < ranks_; ++i) {
     const Rank one = (root_ + i) % ranks_;
     const Rank next = (root_ + i + 1) % ranks_;
-    if (!in_window_[one]) continue;
+    if (!shows(one, next)) continue;
     phase.hops.push_back({0, i, reduces ? next : one, reduces ? one : next});
   }
   pattern_.pipelined = true;
@@ -380,7 +391,8 @@ void PatternMaker::add_direct() {
       const double alike = std::min(stride, ranks_ - distance);
       PhasePattern& phase = add_phase({{{send, false, alike, false}}, ends_with(recv, alike)});
       for (Rank from = 0; from < ranks_; ++from) {
-        if (in_window_[from]) add_hop(phase, 0, from, (from + distance) % ranks_);
+        const Rank to = (from + distance) % ranks_;
+        if (shows(from, to)) add_hop(phase, 0, from, to);
       }
     }
     return;
@@ -403,7 +415,8 @@ void PatternMaker::add_dissemination() {
     PhasePattern& phase = add_phase({{distance == 1 ? first_send() : reduced(1)}, {}});
     for (Rank from = 0; from < ranks_; ++from) {
       // What reaches a rank has crossed between nodes as often as it must, not in every step.
-      if (in_window_[from]) phase.hops.push_back({0, 0, from, (from + distance) % ranks_});
+      const Rank to = (from + distance) % ranks_;
+      if (shows(from, to)) phase.hops.push_back({0, 0, from, to});
     }
   }
   pattern_.phases.back().program.end = ends_with(recv_reduce_copy);
@@ -533,8 +546,8 @@ std::optional<TextbookPattern> PatternMaker::make(std::string_view algorithm) {
 
 std::optional<TextbookPattern> textbook_pattern(Collective collective, std::string_view algorithm,
                                                 const Placement& placement, Rank root,
-                                                Rank window) {
-  return PatternMaker(collective, placement, root, window).make(algorithm);
+                                                const ShownPlaces& shown) {
+  return PatternMaker(collective, placement, root, shown).make(algorithm);
 }
 
 }  // namespace collsim

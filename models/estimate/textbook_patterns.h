@@ -40,10 +40,17 @@ struct TextbookPattern {
   std::vector<std::vector<MemoryOps>> blocks{};  ///< as in TextbookShape
 };
 
-/// `algorithm` as in make_plan(); `root` is a place. `window`: nodes whose hops are looked at.
+/// The places whose hops are looked at, where there are many alike.
+struct ShownPlaces {
+  Rank window = 0;              ///< those of the first so many nodes,
+  std::vector<bool> touched{};  ///< and, by place, those that are not like others
+};
+
+/// `algorithm` as in make_plan(); `root` is a place.
 /// Nothing for an algorithm that nobody has written a pattern for: its estimate is that of the plan
 /// itself (estimate_by_plan()).
 std::optional<TextbookPattern> textbook_pattern(Collective collective, std::string_view algorithm,
-                                                const Placement& placement, Rank root, Rank window);
+                                                const Placement& placement, Rank root,
+                                                const ShownPlaces& shown);
 
 }  // namespace collsim

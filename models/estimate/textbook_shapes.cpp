@@ -5,7 +5,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "models/call/machine_view.h"
 #include "models/estimate/ring_shapes.h"
+#include "models/faults/machine_faults.h"
 
 namespace collsim {
 
@@ -19,6 +21,14 @@ bool are_alike(const Ring& one, const Ring& other) {
 
 }  // namespace
 
+TextbookShapes::TextbookShapes(const CallCompiler& compiler, Seconds at, std::set<LinkKind>& kinds)
+    : compiler_(compiler),
+      kinds_(kinds),
+      states_(states_at(compiler.spec().faults, compiler.topology(), at)),
+      speeds_(speeds_of(compiler)) {
+  if (!compiler.is_nccl()) orders_ = compiler.textbook_orders();
+}
+
 /// Who uses the links and proxies of the hops of a phase, or of phases that run together.
 class TextbookShapes::Usage {
  public:
@@ -27,8 +37,10 @@ class TextbookShapes::Usage {
   void add(const Laid& each) {
     const double weight = each.hop.weight;
     users_.add(each.wire, weight);
-    for (const ResourceId resource : each.wire.resources) {
-      together_[key(resource, each.hop.position)] += weight;
+    for (const auto* resources : {&each.wire.resources, &each.wire.network}) {
+      for (const ResourceId resource : *resources) {
+        together_[key(resource, each.hop.position)] += weight;
+      }
     }
     if (each.wire.network.empty()) return;
     sends_[each.from] += weight;
@@ -87,11 +99,14 @@ const std::vector<TextbookPattern>& TextbookShapes::patterns() {
 
 std::vector<TextbookPattern> TextbookShapes::made_patterns() const {
   const CallSpec& spec = compiler_.spec();
+  const std::vector<bool> touched = touched_ranks(compiler_);
   std::vector<TextbookPattern> patterns;
   for (const std::vector<Rank>& order : orders_) {
     const auto root = std::find(order.begin(), order.end(), spec.root) - order.begin();
+    ShownPlaces shown{window_of_nodes};
+    for (const Rank rank : order) shown.touched.push_back(touched[rank]);
     auto pattern = textbook_pattern(spec.collective, spec.run.algorithm, compiler_.placement(),
-                                    static_cast<Rank>(root), window_of_nodes);
+                                    static_cast<Rank>(root), shown);
     if (!pattern) return {};
     patterns.push_back(std::move(*pattern));
   }
@@ -101,7 +116,7 @@ std::vector<TextbookPattern> TextbookShapes::made_patterns() const {
 std::optional<Estimate> TextbookShapes::closed(const DataPartition& partition,
                                                const ProtocolConstants& cost) {
   if (compiler_.spec().collective != Collective::all_reduce) return std::nullopt;
-  HopWires wires(compiler_.topology(), compiler_.spec().gpus, compiler_.cost(), {});
+  HopWires wires = this->wires();
   auto all = laid(patterns(), partition.channels(), wires);
   std::vector<Laid> hops;
   for (auto& phase : all) hops.insert(hops.end(), phase.begin(), phase.end());
@@ -132,14 +147,19 @@ std::optional<Estimate> TextbookShapes::closed(const DataPartition& partition,
 /// The unlike circuits of a phase.
 std::vector<Ring> TextbookShapes::circuits(const PhasePattern& pattern,
                                            const std::vector<Laid>& hops, const Usage& usage,
-                                           const SlowestLinks& slowest) {
+                                           const SlowestLinks& slowest) const {
   std::map<std::pair<std::uint32_t, std::uint32_t>, Ring> all;
   for (const Laid& each : hops) {
     RingPlace place = usage.place_of(each);
     place.slowest = slowest.at({each.channel, each.from});
+    place.speed = speed(each);
     if (pattern.one_by_one) {
       place.hop.other_users = 0;
-      place.hop.sends /= static_cast<double>(pattern.hops.size());
+      place.hop.network_users -= place.hop.network_others;
+      place.hop.network_others = 0;
+      const double messages = pattern.program.sends.front().count;
+      place.hop.sends /= messages;
+      place.hop.receives /= messages;
     }
     add_place(all[{each.channel, each.hop.circuit}], place);
   }
@@ -153,7 +173,7 @@ std::vector<Ring> TextbookShapes::circuits(const PhasePattern& pattern,
 
 /// Phases of a pipeline run at the same time, others one after the other.
 TextbookShape TextbookShapes::made(std::uint32_t channels) {
-  HopWires wires(compiler_.topology(), compiler_.spec().gpus, compiler_.cost(), {});
+  HopWires wires = this->wires();
   const std::vector<TextbookPattern>& patterns = this->patterns();
   const auto all = laid(patterns, channels, wires);
   TextbookShape shape;
@@ -169,6 +189,7 @@ TextbookShape TextbookShapes::made(std::uint32_t channels) {
         kind = std::max(kind, each.wire.kind);
       }
       shape.slowest = std::max(shape.slowest, each.wire.kind);
+      shape.speed = std::min(shape.speed, speed(each));
     }
   }
   for (std::size_t phase = 0; phase < all.size(); ++phase) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -13,17 +14,16 @@
 #include "models/estimate/textbook_patterns.h"
 #include "models/estimate/textbook_time.h"
 #include "models/machine/hop_wires.h"
+#include "models/machine/link_state.h"
 
 namespace collsim {
 
 /// A textbook's algorithm on a machine by classes of hops, for each number of channels found once.
 class TextbookShapes {
  public:
-  /// Adds the kinds of links that hops use to `kinds`. Refers to both.
-  TextbookShapes(const CallCompiler& compiler, std::set<LinkKind>& kinds)
-      : compiler_(compiler), kinds_(kinds) {
-    if (!compiler.is_nccl()) orders_ = compiler.textbook_orders();
-  }
+  /// The machine as it is at one instant. Adds the kinds of links that hops use to `kinds`. Refers
+  /// to both.
+  TextbookShapes(const CallCompiler& compiler, Seconds at, std::set<LinkKind>& kinds);
 
   /// Whether the algorithm has a pattern; without one there are no shapes.
   bool has_pattern() { return !patterns().empty(); }
@@ -46,14 +46,22 @@ class TextbookShapes {
   class Usage;
   /// Of each rank on each channel, in all phases.
   using SlowestLinks = std::map<std::pair<std::uint32_t, Rank>, LinkKind>;
-  static std::vector<Ring> circuits(const PhasePattern& pattern, const std::vector<Laid>& hops,
-                                    const Usage& usage, const SlowestLinks& slowest);
+  std::vector<Ring> circuits(const PhasePattern& pattern, const std::vector<Laid>& hops,
+                             const Usage& usage, const SlowestLinks& slowest) const;
+  double speed(const Laid& each) const {
+    return speeds_.empty() ? 1 : std::min(speeds_[each.from], speeds_[each.to]);
+  }
+  HopWires wires() const {
+    return {compiler_.topology(), compiler_.spec().gpus, compiler_.cost(), {}, states_};
+  }
   TextbookShape made(std::uint32_t channels);
   std::vector<std::vector<Laid>> laid(const std::vector<TextbookPattern>& patterns,
                                       std::uint32_t channels, HopWires& wires);
 
   const CallCompiler& compiler_;
   std::set<LinkKind>& kinds_;
+  LinkStates states_;
+  std::vector<double> speeds_;  // by rank; empty: of all 1
   std::vector<std::vector<Rank>> orders_;
   std::optional<std::vector<TextbookPattern>> patterns_;  // once they were asked for
   std::map<std::uint32_t, TextbookShape> shapes_;

@@ -36,7 +36,7 @@ class TextbookTime {
   }
   double phase_time(const TextbookPhase& phase, double loop, bool last) const;
   double streamed_loop(const TextbookPhase& phase, double loop) const;
-  double one_by_one(const StepTime& steps, const TextbookPhase& phase, double loop) const;
+  double one_by_one(const Ring& circuit, const TextbookPhase& phase, double loop) const;
   double period() const;
   double part() const;
   double way(const TextbookPhase& phase, const StepTime& steps, double between,
@@ -54,10 +54,14 @@ class TextbookTime {
   std::array<StepSetting, 2> settings_{};  // of lanes upwards and downwards
 };
 
-double TextbookTime::one_by_one(const StepTime& steps, const TextbookPhase& phase,
+/// Each goes to another peer, so that none waits for a credit of the one before.
+double TextbookTime::one_by_one(const Ring& circuit, const TextbookPhase& phase,
                                 double loop) const {
+  StepSetting setting = settings_[phase.lane];
+  setting.chunking.credits = std::numeric_limits<std::uint32_t>::max();
   const Primitives& send = phase.program.sends.front();
-  const StepCost step = steps.step(send, chunk(phase, loop), 0);
+  const StepCost step = StepTime(circuit, costs_, setting).step(send, chunk(phase, loop), 0);
+  const StepTime steps(circuit, costs_, settings_[phase.lane]);
   StepProgram last = phase.program;
   last.sends.front().count = 1;
   return (send.count - 1) * step.busiest + steps.loop(last, chunk(phase, loop), false);
@@ -87,7 +91,7 @@ double TextbookTime::phase_time(const TextbookPhase& phase, double loop, bool la
   for (const Ring& circuit : phase.circuits) {
     const StepTime steps(circuit, costs_, settings_[phase.lane]);
     longest =
-        std::max(longest, phase.one_by_one ? one_by_one(steps, phase, loop)
+        std::max(longest, phase.one_by_one ? one_by_one(circuit, phase, loop)
                                            : steps.loop(phase.program, chunk(phase, loop), last));
   }
   return longest;
@@ -135,7 +139,8 @@ double TextbookTime::block_period(const std::vector<MemoryOps>& lanes) const {
   const ProtocolConstants& cost = costs_[static_cast<std::size_t>(shape_.slowest)];
   double time = 0;
   for (const MemoryOps& operations : lanes) {
-    time += cost.wire_factor * call_.chunk / busy_rate_of(cost, operations, block()).value;
+    const double rate = shape_.speed * busy_rate_of(cost, operations, block()).value;
+    time += cost.wire_factor * call_.chunk / rate;
     if (lanes.size() > 2) continue;
     time += serial_of_lane(cost, operations).value;
   }

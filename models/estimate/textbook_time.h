@@ -31,6 +31,7 @@ struct TextbookShape {
   /// The operations of the lanes of a thread block, unlike ones only. For pipelines.
   std::vector<std::vector<MemoryOps>> blocks;
   LinkKind slowest = LinkKind::nvlink;
+  double speed = 1;  ///< of the slowest rank, as of a LaneSetting
 };
 
 /// What the first channel carries, which has the largest share.

@@ -133,17 +133,4 @@ std::vector<std::uint32_t> read_node_list(const TextFile& file) {
   return reader.take({file.name, 1, 1});
 }
 
-std::string node_list_text(const std::vector<std::uint32_t>& nodes) {
-  std::string text;
-  for (std::size_t i = 0; i < nodes.size();) {
-    std::size_t end = i + 1;
-    while (end < nodes.size() && nodes[end] == nodes[end - 1] + 1) ++end;
-    if (!text.empty()) text += ',';
-    text +=
-        end - i == 1 ? fmt::format("{}", nodes[i]) : fmt::format("{}-{}", nodes[i], nodes[end - 1]);
-    i = end;
-  }
-  return nodes.size() == 1 ? fmt::format("node{}", text) : fmt::format("node[{}]", text);
-}
-
 }  // namespace collsim

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,8 +16,5 @@ std::vector<std::uint32_t> parse_node_list(std::string_view option, std::string_
 /// The same of a file: names or lists, one or several on a line, and comments after `#`, as
 /// `scontrol show hostnames` prints them. Throws InputError with the place in the file.
 std::vector<std::uint32_t> read_node_list(const TextFile& file);
-
-/// "node[0,4,8-11]".
-std::string node_list_text(const std::vector<std::uint32_t>& nodes);
 
 }  // namespace collsim

@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "models/calibration/calibration_choice.h"
@@ -124,13 +123,12 @@ class CapacityPlanner {
     for (PlanRow& row : plan_.rows) rows[&machine(row)].push_back(&row);
     std::vector<std::pair<PlannedMachine*, std::vector<PlanRow*>>> work(rows.begin(), rows.end());
     std::atomic<std::size_t> done = 0;
-    for_each_in_parallel(work.size(), std::max(1U, std::thread::hardware_concurrency()),
-                         [&](std::size_t i) {
-                           for (PlanRow* const row : work[i].second) {
-                             act(*work[i].first, *row);
-                             if (request_.progress) request_.progress(++done, plan_.rows.size());
-                           }
-                         });
+    for_each_in_parallel(work.size(), processors(), [&](std::size_t i) {
+      for (PlanRow* const row : work[i].second) {
+        act(*work[i].first, *row);
+        if (request_.progress) request_.progress(++done, plan_.rows.size());
+      }
+    });
   }
 
   void predict(PlannedMachine& of_row, PlanRow& row) const {

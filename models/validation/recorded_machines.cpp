@@ -116,18 +116,6 @@ std::vector<std::string> shipped_machines_of(const Recording& recording) {
   return by_count.empty() ? std::vector<std::string>() : by_count.begin()->second;
 }
 
-std::string shipped_machine_of(const Recording& recording) {
-  const RecordedGpus gpus = recorded_gpus(recording);
-  const std::vector<std::string> names = shipped_machines_of(recording);
-  if (names.empty()) {
-    fail(recording, fmt::format("no shipped one has {} x {}", gpus.count, gpus.name));
-  }
-  if (names.size() > 1) {
-    fail(recording, fmt::format("{} x {} fits {}", gpus.count, gpus.name, fmt::join(names, ", ")));
-  }
-  return names.front();
-}
-
 std::string contradiction(const Recording& recording, const Topology& topology) {
   const auto gpu = recording.machine.find("gpu");
   const std::string_view model = topology.device(topology.gpus().front()).model;

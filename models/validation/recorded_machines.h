@@ -21,15 +21,10 @@ std::vector<RecordedMachine> by_machine(const Recording& recording,
                                         const ValidationOptions& options);
 
 /// The shipped machines of one node that have the recorded GPUs, with the least number of them that
-/// is enough; none where no machine has. Throws InputError where the GPU is not known, or the rows
-/// are of several hosts.
+/// is enough; none where no machine has. Where the recording does not say how many the machine has,
+/// a server of GPUs with NVLink is thought to have 8. Throws InputError where the GPU is not known,
+/// or the rows are of several hosts.
 std::vector<std::string> shipped_machines_of(const Recording& recording);
-
-/// The shipped machine of one node that has the recorded GPUs, by model and number. Where the
-/// recording does not say how many the machine has, a server of GPUs with NVLink is thought to have
-/// 8, or the next larger number that is shipped. Throws InputError where the GPU is not known, the
-/// network is not, or not exactly one machine fits.
-std::string shipped_machine_of(const Recording& recording);
 
 /// Why a recording cannot be of a machine that a person named: it was made on other GPUs. Empty
 /// where it can be, or where the GPUs of either are not known.

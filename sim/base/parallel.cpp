@@ -4,10 +4,23 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
-#include <thread>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 namespace collsim {
+
+std::uint32_t processors() {
+  return std::max(1U, std::thread::hardware_concurrency());
+}
+
+std::jthread try_to_start(std::function<void()> work) {
+  try {
+    return std::jthread(std::move(work));
+  } catch (const std::system_error&) {
+    return {};
+  }
+}
 
 void for_each_in_parallel(std::size_t count, std::uint32_t threads,
                           const std::function<void(std::size_t)>& work) {
@@ -23,11 +36,16 @@ void for_each_in_parallel(std::size_t count, std::uint32_t threads,
       next = count;
     }
   };
-  std::vector<std::thread> others;
-  const std::size_t most = std::min<std::size_t>(threads, count);
-  for (std::size_t i = 1; i < most; ++i) others.emplace_back(run);
-  run();
-  for (std::thread& other : others) other.join();
+  {
+    const std::size_t most = std::min<std::size_t>(threads, count);
+    std::vector<std::jthread> others;  // joined at the end
+    others.reserve(most);
+    for (std::size_t i = 1; i < most; ++i) {
+      others.push_back(try_to_start(run));
+      if (!others.back().joinable()) break;
+    }
+    run();
+  }
   if (failure) std::rethrow_exception(failure);
 }
 

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
-#include <future>
 #include <map>
 #include <span>
 #include <vector>
 
 #include "sim/base/input_error.h"
+#include "sim/base/parallel.h"
 #include "sim/nccl/nccl_schedules.h"
 
 namespace collsim {
@@ -177,19 +176,18 @@ Plan make_nccl_plan(Collective collective, NcclAlgorithm algorithm, const NcclCh
   if (algorithm == NcclAlgorithm::pat) plan.min_credits = nccl_pat_aggregation(ranks);
   // Equal schedules are one; of many ranks each takes seconds.
   constexpr Rank many_ranks = 1024;
-  const auto policy = ranks >= many_ranks ? std::launch::async : std::launch::deferred;
   std::map<std::vector<Rank>, std::uint32_t> known;
-  std::vector<std::future<Schedule>> schedules;
+  std::vector<std::uint32_t> unlike;  // channels
   for (std::uint32_t i = 0; i < used_channels; ++i) {
-    const auto next = static_cast<std::uint32_t>(schedules.size());
+    const auto next = static_cast<std::uint32_t>(unlike.size());
     const auto [entry, added] = known.try_emplace(key_of(channels, i, algorithm), next);
-    if (added) {
-      schedules.push_back(std::async(policy, schedule_of, collective, algorithm,
-                                     std::cref(channels), i, root, in_place));
-    }
+    if (added) unlike.push_back(i);
     plan.schedule_of_channel.push_back(entry->second);
   }
-  for (std::future<Schedule>& schedule : schedules) plan.schedules.push_back(schedule.get());
+  plan.schedules.resize(unlike.size());
+  for_each_in_parallel(unlike.size(), ranks >= many_ranks ? used_channels : 1, [&](std::size_t i) {
+    plan.schedules[i] = schedule_of(collective, algorithm, channels, unlike[i], root, in_place);
+  });
   return plan;
 }
 

@@ -49,39 +49,14 @@ Nodes nodes_of_rounds(Nodes nodes) {
   return one;
 }
 
-/// The ranks in groups of equal size, in one node's case one group.
-std::vector<std::vector<Rank>> groups_of(const Nodes& nodes) {
-  const std::size_t per_node = nodes.front().size();
-  const std::size_t size = group_size(per_node, nodes.size());
-  std::vector<std::vector<Rank>> groups;
+/// The place of each rank in the order in which groups of ranks follow each other.
+std::vector<Rank> places_of(const Nodes& nodes, Rank ranks) {
+  std::vector<Rank> places(ranks);
+  Rank next = 0;
   for (const auto& node : nodes) {
-    for (std::size_t i = 0; i < per_node; i += size) {
-      const auto begin = node.begin() + static_cast<std::ptrdiff_t>(i);
-      groups.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(size));
-    }
+    for (const Rank rank : node) places[rank] = next++;
   }
-  return groups;
-}
-
-/// To whom every rank sends, by round. Groups meet at triangular distances, which modulo a power of
-/// two are all distances.
-std::vector<std::vector<Rank>> rounds_of(const std::vector<std::vector<Rank>>& groups) {
-  const std::size_t count = groups.size();
-  const std::size_t size = groups.front().size();
-  const std::size_t power = std::bit_ceil(count);
-  std::vector<std::vector<Rank>> rounds;
-  std::size_t distance = 0;
-  for (std::size_t i = 0; i < power; distance = (distance + ++i) % power) {
-    for (std::size_t offset = 0; distance < count && offset < size; ++offset) {
-      std::vector<Rank>& to = rounds.emplace_back(count * size);
-      for (std::size_t group = 0; group < count; ++group) {
-        for (std::size_t member = 0; member < size; ++member) {
-          to[groups[group][member]] = groups[(group + distance) % count][(member + offset) % size];
-        }
-      }
-    }
-  }
-  return rounds;
+  return places;
 }
 
 std::uint32_t reversed_bits(std::uint32_t value, std::uint32_t channels) {
@@ -101,25 +76,29 @@ std::uint32_t base_channel(std::uint32_t round, std::uint32_t per_node, std::siz
   return reversed_bits(base, channels);
 }
 
-/// The block that goes from one rank to the other, if any does.
-std::optional<std::uint32_t> block_between(Collective collective, Rank ranks, Rank root, Rank from,
-                                           Rank to) {
-  if (from == to) return std::nullopt;
-  switch (collective) {
-    case Collective::all_to_all:
-      return from * ranks + to;
-    case Collective::send_recv:
-      if (to == (from + 1) % ranks) return from;
-      return std::nullopt;
-    case Collective::gather:
-      if (to == root) return from;
-      return std::nullopt;
-    case Collective::scatter:
-      if (from == root) return to;
-      return std::nullopt;
-    default:
-      return std::nullopt;
+/// What one rank sends another.
+struct Message {
+  Rank from = 0;
+  Rank to = 0;
+  std::uint32_t block = 0;
+};
+
+/// All messages, by sender.
+std::vector<Message> messages_of(Collective collective, Rank ranks, Rank root) {
+  std::vector<Message> messages;
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    if (collective == Collective::send_recv && ranks > 1) {
+      messages.push_back({rank, (rank + 1) % ranks, rank});
+    } else if (collective == Collective::all_to_all) {
+      for (Rank to = 0; to < ranks; ++to) {
+        if (to != rank) messages.push_back({rank, to, rank * ranks + to});
+      }
+    } else if (rank != root) {
+      const bool gathers = collective == Collective::gather;
+      messages.push_back(gathers ? Message{rank, root, rank} : Message{root, rank, rank});
+    }
   }
+  return messages;
 }
 
 void require_exchange(Collective collective) {
@@ -135,26 +114,40 @@ void require_exchange(Collective collective) {
   }
 }
 
-/// The schedule of one channel while messages are added.
-class Channel {
+/// The schedules of all channels while messages are added. Channels without messages share one.
+class ChannelWriters {
  public:
-  Channel(Rank ranks, std::uint32_t chunks) : writer_(ranks, 2 * peers_at_once, chunks) {
-    writer_.phase("exchange");
+  ChannelWriters(Rank ranks, std::uint32_t chunks, std::uint32_t channels)
+      : empty_(ranks, 2 * peers_at_once, chunks), writers_(channels), places_(channels) {
+    empty_.phase("exchange");
   }
 
   /// In the same place at the sender and at the receiver: all ranks count rounds alike.
-  void add(Rank from, Rank to, std::uint32_t place, std::uint32_t chunk) {
+  std::uint32_t next_place(std::uint32_t channel) { return places_[channel]++; }
+  void add(std::uint32_t channel, Rank from, Rank to, std::uint32_t place, std::uint32_t chunk) {
+    if (!writers_[channel]) writers_[channel] = empty_;
+    ScheduleWriter& writer = *writers_[channel];
     const std::uint32_t lane = 2 * (place % peers_at_once);
-    const PeerGroupId group = writer_.group({from, to, lane});
-    writer_.append(from, lane, PrimitiveKind::send, {chunk, 1}, 0, group);
-    writer_.append(to, lane + 1, PrimitiveKind::recv, {chunk, 1}, group, 0);
+    const PeerGroupId group = writer.group({from, to, lane});
+    writer.append(from, lane, PrimitiveKind::send, {chunk, 1}, 0, group);
+    writer.append(to, lane + 1, PrimitiveKind::recv, {chunk, 1}, group, 0);
   }
-  std::uint32_t next_place() { return places_++; }
-  Schedule build() && { return std::move(writer_).build(); }
+  void build_into(Plan& plan) && {
+    std::optional<std::uint32_t> empty;
+    for (std::optional<ScheduleWriter>& writer : writers_) {
+      auto number = static_cast<std::uint32_t>(plan.schedules.size());
+      if (!writer && empty) number = *empty;
+      if (!writer) empty = number;
+      plan.schedule_of_channel.push_back(number);
+      if (number < plan.schedules.size()) continue;
+      plan.schedules.push_back(std::move(writer ? *writer : empty_).build());
+    }
+  }
 
  private:
-  ScheduleWriter writer_;
-  std::uint32_t places_ = 0;
+  ScheduleWriter empty_;
+  std::vector<std::optional<ScheduleWriter>> writers_;
+  std::vector<std::uint32_t> places_;
 };
 
 }  // namespace
@@ -168,23 +161,21 @@ Plan make_nccl_point_to_point_plan(Collective collective, const Placement& place
     throw InputError(fmt::format("root {} of {} ranks", root, ranks),
                      fmt::format("0 to {}", ranks - 1));
   }
-  const Nodes by_node = placement.ranks_by_node();
-  const auto groups = groups_of(nodes_of_rounds(by_node));
-  const std::size_t nodes = by_node.size();
-  const auto per_node = static_cast<std::uint32_t>(fullest(by_node));
   const std::uint32_t chunks =
       checked_count(std::uint64_t{blocks(collective, ranks)} * parts, "chunks", "fewer ranks (-n)");
-  std::vector<Channel> writers(channels, Channel(ranks, chunks));
-  const auto rounds = rounds_of(groups);
-  for (std::uint32_t round = 0; round < rounds.size(); ++round) {
-    const std::uint32_t base = base_channel(round, per_node, nodes, channels);
+  const MessageRounds rounds(placement, channels);
+  const std::vector<Rank> places = places_of(nodes_of_rounds(placement.ranks_by_node()), ranks);
+  std::vector<std::vector<Message>> by_round(rounds.rounds());
+  for (const Message& each : messages_of(collective, ranks, root)) {
+    by_round[rounds.round(places[each.from], places[each.to])].push_back(each);
+  }
+  ChannelWriters writers(ranks, chunks, channels);
+  for (std::uint32_t round = 0; round < by_round.size(); ++round) {
     for (std::uint32_t part = 0; part < parts; ++part) {
-      Channel& channel = writers[(base + part) % channels];
-      const std::uint32_t place = channel.next_place();
-      for (Rank from = 0; from < ranks; ++from) {
-        const Rank to = rounds[round][from];
-        const auto block = block_between(collective, ranks, root, from, to);
-        if (block) channel.add(from, to, place, *block * parts + part);
+      const std::uint32_t channel = rounds.channel_of(round, part);
+      const std::uint32_t place = writers.next_place(channel);
+      for (const auto& [from, to, block] : by_round[round]) {
+        writers.add(channel, from, to, place, block * parts + part);
       }
     }
   }
@@ -193,10 +184,7 @@ Plan make_nccl_point_to_point_plan(Collective collective, const Placement& place
   plan.algorithm = "nccl_point_to_point";
   plan.root = has_root(collective) ? root : 0;
   plan.channels_divide_chunks = true;
-  for (std::uint32_t i = 0; i < channels; ++i) {
-    plan.schedules.push_back(std::move(writers[i]).build());
-    plan.schedule_of_channel.push_back(i);
-  }
+  std::move(writers).build_into(plan);
   return plan;
 }
 
@@ -217,11 +205,14 @@ MessageRounds::MessageRounds(const Placement& placement, std::uint32_t channels)
   }
 }
 
-std::uint32_t MessageRounds::channel(Rank from, Rank to, std::uint32_t part) const {
+std::uint32_t MessageRounds::round(Rank from, Rank to) const {
   const auto groups = static_cast<std::uint32_t>(place_of_distance_.size());
   const std::uint32_t distance = (to / size_ + groups - from / size_) % groups;
   const std::uint32_t offset = (to % size_ + size_ - from % size_) % size_;
-  const std::uint32_t round = place_of_distance_[distance] * size_ + offset;
+  return place_of_distance_[distance] * size_ + offset;
+}
+
+std::uint32_t MessageRounds::channel_of(std::uint32_t round, std::uint32_t part) const {
   return (base_channel(round, per_node_, nodes_, channels_) + part) % channels_;
 }
 

@@ -30,11 +30,16 @@ Plan make_nccl_point_to_point_plan(Collective collective, const Placement& place
 /// The rounds of make_nccl_point_to_point_plan(), without a plan: which channel carries what.
 class MessageRounds {
  public:
-  /// Of ranks that are numbered node by node.
   MessageRounds(const Placement& placement, std::uint32_t channels);
 
+  /// In which round one rank sends the other; ranks are numbered node by node.
+  std::uint32_t round(Rank from, Rank to) const;
+  /// The channel of a part of what is sent in a round.
+  std::uint32_t channel_of(std::uint32_t round, std::uint32_t part) const;
   /// The channel of a part of what one rank sends the other.
-  std::uint32_t channel(Rank from, Rank to, std::uint32_t part) const;
+  std::uint32_t channel(Rank from, Rank to, std::uint32_t part) const {
+    return channel_of(round(from, to), part);
+  }
   std::uint32_t rounds() const {
     return static_cast<std::uint32_t>(place_of_distance_.size()) * size_;
   }

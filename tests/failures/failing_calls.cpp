@@ -1,14 +1,15 @@
 // A library to preload: one call of a process fails, as on a full disk or without memory.
 //
-//   COLLSIM_FAILING_CALL    allocate, write or name (a file by link or rename)
+//   COLLSIM_FAILING_CALL    allocate, write, name (a file by link or rename) or thread (start one)
 //   COLLSIM_FAILING_NUMBER  which of them fails, from 1 on; all later ones go through, except that
 //   a disk that is full
-//                           stays so
+//                           stays so, and so does a user who has all threads that there are
 //   COLLSIM_CALLS_FILE      where to write how many of them the process made
 //
 // Calls count within main(): what the dynamic linker and static objects do is not the command's.
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -28,7 +29,7 @@ extern "C" void* __libc_realloc(void*, std::size_t);
 
 namespace {
 
-enum class Call { none, allocate, write, name };
+enum class Call { none, allocate, write, name, thread };
 
 std::atomic<bool> counts{false};
 std::atomic<long> calls{0};
@@ -51,6 +52,7 @@ Function next(const char* name) {
 Call call_named(const char* name) {
   if (std::strcmp(name, "allocate") == 0) return Call::allocate;
   if (std::strcmp(name, "write") == 0) return Call::write;
+  if (std::strcmp(name, "thread") == 0) return Call::thread;
   return std::strcmp(name, "name") == 0 ? Call::name : Call::none;
 }
 
@@ -132,6 +134,14 @@ ssize_t writev(int file, const iovec* from, int count) {
     return -1;
   }
   return real(file, from, count);
+}
+
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*work)(void*),
+                   void* argument) noexcept {
+  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  static const auto real = next<Create>("pthread_create");
+  if (fails(Call::thread, true)) return EAGAIN;
+  return real(thread, attributes, work, argument);
 }
 
 int rename(const char* from, const char* to) {

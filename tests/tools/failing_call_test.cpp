@@ -78,6 +78,31 @@ TEST_F(FailingCall, of_memory_ends_every_command_with_a_message) {
   }
 }
 
+// Whoever starts threads does with fewer, down to none; a time limit cannot, and says so.
+TEST_F(FailingCall, of_a_thread_ends_no_command_but_a_limited_one) {
+  const std::vector<std::string> calls{
+      "sweep sweep-hgx-h200-buffers",
+      "faults hgx-h200 -b 1M --threads 4",
+      "advise hgx-h200 -b 1M -e 1M",
+      "plan dgx-h100 --nodes 2,4 -b 1M",
+      "crossover hgx-h200 -b 1M -e 8M",
+      "estimate dgx-h100-x256 -a ring -b 1M -e 1M",
+      "explain dgx-h100-x128 -a ring -b 1M",
+      "validate tests/fuzz/seeds/recording.csv -t hgx-h200 --threads 4",
+  };
+  for (const std::string& call : calls) {
+    const Outcome whole = run_with_failure("none", 0, call);
+    for (const long number : {1, 2, 3}) {
+      const Outcome outcome = run_with_failure("thread", number, call);
+      EXPECT_EQ(outcome.status, whole.status) << call << ' ' << number << outcome.out;
+      EXPECT_EQ(outcome.out, whole.out) << call << ' ' << number;
+    }
+  }
+  const Outcome limited = run_with_failure("thread", 1, "run hgx-h200 -b 1M -e 1M --time-limit 9");
+  EXPECT_EQ(limited.status, exit_bad_input) << limited.out;
+  EXPECT_NE(limited.out.find("--time-limit: the system gives no thread"), std::string::npos);
+}
+
 /// Commands that replace a file, with `@` where its name belongs.
 std::vector<std::string> calls_that_replace() {
   return {"topo export hgx-h200 -o @", "trace switch-8 -a ring -b 8 --output @",

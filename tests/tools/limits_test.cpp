@@ -69,6 +69,16 @@ TEST(Limits, of_memory_hold_for_every_subcommand) {
   }
 }
 
+// Messages between neighbours, or from and to a root, are few: they fit, whatever the ranks.
+TEST(Limits, of_memory_do_not_keep_few_messages_from_whole_machines) {
+  for (const char* collective : {"send_recv", "gather"}) {
+    const Outcome outcome = run_shell(fmt::format(
+        "ulimit -v 1000000; timeout 60 {} explain -t dgx-h100-x2048 -c {} -b 1M > /dev/null",
+        program, collective));
+    EXPECT_EQ(outcome.status, exit_ok) << collective << outcome.out;
+  }
+}
+
 /// How calls with `@` for a file's name end that run at once, each with what it has printed.
 std::vector<std::string> endings_of(const std::vector<std::string>& calls,
                                     const std::string& file) {

@@ -1,7 +1,9 @@
 // Schedules that a person wrote, in the commands that take names of algorithms.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -110,6 +112,94 @@ TEST(ScheduleFile, AWrongOneIsToldEverywhere) {
   std::vector<std::string> timed{"run", "-a", file, "-e", "64K"};
   timed.insert(timed.end(), machine.begin(), machine.end());
   EXPECT_NE(run(timed).err.find("is no all_reduce: " + fault), std::string::npos);
+}
+
+/// Schedules that move too little for what they say that they are, or far more than they need.
+std::vector<std::pair<std::string, std::string>> odd_schedules() {
+  std::vector<std::pair<std::string, std::string>> texts;
+  const auto add = [&](const std::string& collective, const std::string& rest) {
+    texts.emplace_back(collective, "collsim: schedule/1\ncollective: " + collective + "\n" + rest);
+  };
+  const std::string one = "steps:\n  - do:\n      - 0 -> 1: chunk 0, copy\n";
+  for (const char* collective : {"all_reduce", "all_gather", "reduce_scatter", "broadcast",
+                                 "reduce", "gather", "scatter", "send_recv"}) {
+    add(collective, one);
+  }
+  add("all_to_all", "chunks: N*N\n" + one);
+  add("all_reduce",
+      "chunks: 1000\nsteps:\n  - do:\n      - for: r in 0..N-1\n        do:\n"
+      "          - r -> (r+1) % N: chunk 0, reduce\n");
+  add("broadcast",
+      "chunks: 1\nsteps:\n  - for: r in 1..N-1\n    do:\n      - 0 -> r: chunk 0, copy\n"
+      "  - for: t in 0..20000\n    do:\n      - 0 -> 1: chunk 0, copy\n");
+  return texts;
+}
+
+/// MSCCL's counterparts: rank 0 sends rank 1 a chunk, once or so often.
+std::string msccl_text(const std::string& collective, int times) {
+  const auto block = [times](const std::string& peers, const std::string& type) {
+    std::string text = "<tb id=\"0\" " + peers + " chan=\"0\">";
+    for (int i = 0; i < times; ++i) {
+      text += fmt::format(
+          "<step s=\"{}\" type=\"{}\" srcbuf=\"i\" srcoff=\"0\" dstbuf=\"i\" dstoff=\"0\" "
+          "cnt=\"1\" "
+          "depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n",
+          i, type);
+    }
+    return text + "</tb>";
+  };
+  std::string text = fmt::format(
+      "<algo name=\"odd\" proto=\"Simple\" nchannels=\"1\" nchunksperloop=\"4\" ngpus=\"4\" "
+      "coll=\"{}\" inplace=\"1\" outofplace=\"0\" minBytes=\"0\" maxBytes=\"0\">\n",
+      collective);
+  const std::array blocks{block("send=\"1\" recv=\"-1\"", "s"),
+                          block("send=\"-1\" recv=\"0\"", "r"), std::string(), std::string()};
+  for (std::size_t gpu = 0; gpu < blocks.size(); ++gpu) {
+    text += fmt::format("<gpu id=\"{}\" i_chunks=\"4\" o_chunks=\"4\" s_chunks=\"0\">{}</gpu>\n",
+                        gpu, blocks[gpu]);
+  }
+  return text + "</algo>\n";
+}
+
+/// Runs a schedule through the commands that take one; none may take it for a bug.
+void expect_no_bug(const std::string& collective, const std::string& file) {
+  const test::TemporaryFile page("odd.html", "");
+  const std::vector<std::string> machine{"--alpha", "1us", "--bandwidth", "50GB/s", "-n", "4"};
+  const bool is_direct = collective == "gather" || collective == "scatter" ||
+                         collective == "send_recv" || collective == "all_to_all";
+  const std::string other = is_direct ? "direct" : "ring";
+  const std::vector<std::pair<std::string, std::vector<std::string>>> calls{
+      {"run", {"-a", file, "-b", "8", "-e", "64M", "-f", "4096"}},
+      {"run", {"-a", file, "-b", "1M", "-e", "1M", "--exact", "--fault", "rank: 0, slow: 3"}},
+      {"estimate", {"-a", file, "-b", "8", "-e", "64M", "-f", "4096"}},
+      {"explain", {"-a", file, "-b", "1M"}},
+      {"crossover", {"-a", file + "," + other, "-b", "1K", "-e", "16M"}},
+      {"faults", {"-a", file, "-b", "1M"}},
+      {"view", {"-a", file, "-b", "64K", "--output", page.path()}},
+  };
+  for (const auto& [command, options] : calls) {
+    std::vector<std::string> args{command, "-c", collective};
+    args.insert(args.end(), machine.begin(), machine.end());
+    args.insert(args.end(), options.begin(), options.end());
+    const Outcome outcome = run(args);
+    EXPECT_LT(outcome.status, exit_internal) << command << ' ' << collective << outcome.err;
+  }
+  EXPECT_LT(run({"steps", "-a", file, "-n", "4", "--values"}).status, exit_internal) << collective;
+}
+
+TEST(ScheduleFile, AWrongOrSlowOneIsNoBug) {
+  for (const auto& [collective, text] : odd_schedules()) {
+    const test::TemporaryFile file("odd.yaml", text);
+    expect_no_bug(collective, file.path());
+  }
+  for (const auto& [collective, name] :
+       {std::pair("all_reduce", "allreduce"), std::pair("all_gather", "allgather"),
+        std::pair("all_to_all", "alltoall")}) {
+    for (const int times : {1, 20'000}) {
+      const test::TemporaryFile file("odd.xml", msccl_text(name, times));
+      expect_no_bug(collective, file.path());
+    }
+  }
 }
 
 TEST(ScheduleFile, GoesToMscclAndBack) {

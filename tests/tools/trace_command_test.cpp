@@ -1,8 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <cstdint>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "sim/base/data_directory.h"
@@ -16,7 +14,7 @@ namespace collsim::command {
 namespace {
 
 TEST(TraceCommand, WritesWhatItSays) {
-  const test::TemporaryFile file("ring.json", "");
+  const test::TemporaryFile file("ring.pftrace", "");
   const Outcome outcome =
       run(run_trace, {"-t", "switch-8", "-a", "ring", "-b", "1M", "--output", file.path()});
   EXPECT_EQ(outcome.status, exit_ok);
@@ -25,17 +23,10 @@ TEST(TraceCommand, WritesWhatItSays) {
   EXPECT_NE(outcome.out.find("8 threads, 120 slices, 112 messages, the 16 busiest links"),
             std::string::npos)
       << outcome.out;
-  const auto trace = nlohmann::json::parse(read_text_file(file.path(), "a trace").content);
-  int arrows = 0;
-  double end = 0;
-  for (const auto& event : trace.at("traceEvents")) {
-    const auto phase = event.at("ph").get<std::string>();
-    arrows += phase == "s" ? 1 : 0;
-    if (phase == "X")
-      end = std::max(end, event.at("ts").get<double>() + event.at("dur").get<double>());
+  const std::string trace = read_text_file(file.path(), "a trace").content;
+  for (const char* const what : {"rank 7", "waits for rank 2"}) {
+    EXPECT_NE(trace.find(what), std::string::npos) << what;
   }
-  EXPECT_EQ(arrows, 112);
-  EXPECT_NEAR(end, 50.70, 0.005);
 }
 
 TEST(TraceCommand, AsksForWhatIsMissing) {
@@ -43,6 +34,8 @@ TEST(TraceCommand, AsksForWhatIsMissing) {
     return test::error_of([&] { return run(run_trace, args).status; });
   };
   EXPECT_NE(error({"-t", "switch-8", "-b", "1M"}).find("--output FILE"), std::string::npos);
+  EXPECT_NE(error({"-t", "switch-8", "-b", "1M", "--output", "a.json"}).find(".pftrace"),
+            std::string::npos);
   const test::TemporaryFile file("a.pftrace", "as before");
   EXPECT_NE(error({"-t", "switch-8", "--output", file.path()}).find("-b SIZE"), std::string::npos);
   EXPECT_NE(error({"-t", "switch-8", "-a", "ring,tree", "-b", "1M", "--output", file.path()})

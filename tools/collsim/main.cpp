@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/input_error.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/time_limit.h"
 
@@ -39,6 +40,9 @@ int main(int argc, char** argv) {
     return collsim::command::run_command(args, std::cout, std::cerr);
   } catch (const std::bad_alloc&) {  // before run_command(), which has messages of its own
     std::fputs("collsim: not enough memory\n", stderr);
+    return collsim::command::exit_bad_input;
+  } catch (const collsim::InputError& error) {
+    std::fprintf(stderr, "collsim: %s\n", error.what());
     return collsim::command::exit_bad_input;
   }
 }

@@ -216,6 +216,61 @@ TEST(Estimator, knows_what_faults_of_two_nodes_cost) {
   }
 }
 
+CallCompiler textbook_of(const Topology& topology, Collective collective,
+                         const std::string& algorithm, const std::vector<std::string>& faults) {
+  CallSpec spec;
+  spec.topology = &topology;
+  spec.cost = calibration_for(topology);
+  spec.collective = collective;
+  spec.run.schedule = ScheduleKind::textbook;
+  spec.run.algorithm = algorithm;
+  spec.run.channels = 4;
+  spec.gpus = first_gpus(topology, static_cast<Rank>(topology.gpus().size()));
+  spec.faults = faults_of(faults, topology);
+  return CallCompiler(std::move(spec));
+}
+
+TEST(Estimator, knows_what_faults_cost_textbooks) {
+  const Topology topology = load_topology(find_data_file("dgx-h100-x4", "topologies"));
+  const Bytes size{4 << 20};
+  for (const char* const fault : {"link: node2/nic0, bandwidth: 10%", "rank: 9, late: 1 ms"}) {
+    for (const char* const algorithm : {"ring", "tree", "hierarchical", "two_shot"}) {
+      const CallCompiler compiler =
+          textbook_of(topology, Collective::all_reduce, algorithm, {fault});
+      const double simulated = simulate(compiler.plan(size)).time.value;
+      EXPECT_NEAR(estimated(compiler, size).value, simulated, 0.2 * simulated)
+          << algorithm << ", " << fault;
+    }
+  }
+}
+
+// Of 513 nodes the first 64 are looked at, and the one with the slow port, wherever it is.
+TEST(Estimator, sees_a_textbooks_fault_on_any_node) {
+  const Topology topology = compose(load_parts("dgx-h100-x4"), 513);
+  const Bytes size{256 << 20};
+  const auto with = [&](const std::vector<std::string>& faults) {
+    return estimated(textbook_of(topology, Collective::all_reduce, "ring", faults), size).value;
+  };
+  const double slow = with({"link: node3/nic1, bandwidth: 10%"});
+  EXPECT_GT(slow, 1.05 * with({}));
+  EXPECT_NEAR(with({"link: node500/nic1, bandwidth: 10%"}), slow, 1e-9 * slow);
+}
+
+// Without GPUDirect, proxies carry what goes over the network: whoever sends to one rank after the
+// other gives the network one message at a time.
+TEST(Estimator, knows_textbooks_through_proxies) {
+  const Topology topology = load_topology(find_data_file("aws-p3dn-x4", "topologies"));
+  const Bytes size{256 << 10};
+  for (const Collective collective : {Collective::reduce_scatter, Collective::all_gather}) {
+    for (const char* const algorithm : {"one_shot", "ring"}) {
+      const CallCompiler compiler = textbook_of(topology, collective, algorithm, {});
+      const double simulated = simulate(compiler.plan(size)).time.value;
+      EXPECT_NEAR(estimated(compiler, size).value, simulated, 0.2 * simulated)
+          << to_string(collective) << ' ' << algorithm;
+    }
+  }
+}
+
 // While the port is slow, from 1 ms to 4 ms, the call moves 3 ms over what it takes with a port
 // that is slow all the time; for the rest of it, it goes as fast as on a healthy machine.
 TEST(Estimator, lets_each_state_of_the_machine_move_its_part) {

@@ -258,7 +258,7 @@ std::vector<Row> registry_rows() {
 TEST(Registry, every_row_has_a_pattern_of_its_own) {
   for (const Row& row : registry_rows()) {
     const auto pattern =
-        textbook_pattern(row.collective, row.algorithm, uniform_placement(8, 2), 0, 64);
+        textbook_pattern(row.collective, row.algorithm, uniform_placement(8, 2), 0, {64});
     ASSERT_TRUE(pattern) << to_string(row.collective) << " " << row.algorithm;
     EXPECT_FALSE(pattern->phases.empty()) << to_string(row.collective) << " " << row.algorithm;
   }
@@ -267,10 +267,10 @@ TEST(Registry, every_row_has_a_pattern_of_its_own) {
 // It is not taken for another one.
 TEST(Registry, an_unknown_algorithm_has_no_pattern) {
   const Placement placement = uniform_placement(8, 2);
-  EXPECT_FALSE(textbook_pattern(Collective::all_gather, "bruck", placement, 0, 64));
-  EXPECT_FALSE(textbook_pattern(Collective::all_reduce, "bruck", placement, 0, 64));
-  EXPECT_FALSE(textbook_pattern(Collective::all_reduce, "hierarchical:bruck", placement, 0, 64));
-  EXPECT_FALSE(textbook_pattern(Collective::broadcast, "ring:tree", placement, 0, 64));
+  EXPECT_FALSE(textbook_pattern(Collective::all_gather, "bruck", placement, 0, {64}));
+  EXPECT_FALSE(textbook_pattern(Collective::all_reduce, "bruck", placement, 0, {64}));
+  EXPECT_FALSE(textbook_pattern(Collective::all_reduce, "hierarchical:bruck", placement, 0, {64}));
+  EXPECT_FALSE(textbook_pattern(Collective::broadcast, "ring:tree", placement, 0, {64}));
 }
 
 // Where data divide, formulas are within a quarter of the simulation (docs/estimate.md): farthest

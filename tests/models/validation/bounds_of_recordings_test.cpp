@@ -64,7 +64,7 @@ void check(const fs::path& file, Count& count) {
   if (!recording.left_out.empty()) return;
   for (const auto& [machine, rows] : by_machine(recording, {})) {
     const std::string said = machine.empty() ? recording.topology : machine;
-    const std::string name = said.empty() ? shipped_machine_of(rows) : said;
+    const std::string name = said.empty() ? shipped_machines_of(rows).at(0) : said;
     check(rows, load_topology(find_data_file(name, "topologies")), count);
   }
 }

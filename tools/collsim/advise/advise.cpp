@@ -7,7 +7,6 @@
 #include <optional>
 #include <ostream>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "models/advice/advice.h"
@@ -15,6 +14,7 @@
 #include "models/call/rank_gpus.h"
 #include "models/faults/machine_faults.h"
 #include "sim/base/input_error.h"
+#include "sim/base/parallel.h"
 #include "sim/base/text.h"
 #include "sim/base/text_stream.h"
 #include "tools/collsim/core/options.h"
@@ -458,7 +458,7 @@ int run_advise(std::span<const std::string> args, std::ostream& out, std::ostrea
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
   const AdviceSubject subject = read_subject(*values, err);
-  Adviser adviser(subject.calls, std::max(1U, std::thread::hardware_concurrency()));
+  Adviser adviser(subject.calls, processors());
   if (values->count("settings") != 0) {
     judge_settings(subject, adviser, (*values)["settings"].as<std::string>(), out, err);
   } else {

@@ -9,7 +9,6 @@
 #include <iostream>
 #include <optional>
 #include <ostream>
-#include <thread>
 
 #include "models/calibration/transport.h"
 #include "models/fit/ablation.h"
@@ -26,6 +25,7 @@
 #include "sim/base/data_directory.h"
 #include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
+#include "sim/base/parallel.h"
 #include "sim/base/text.h"
 #include "tools/collsim/calibrate/calibration_report.h"
 #include "tools/collsim/calibrate/recording_rows.h"
@@ -135,7 +135,7 @@ std::string today() {
 std::uint32_t thread_count(const po::variables_map& values) {
   constexpr std::uint32_t max_threads = 1024;
   const std::uint32_t threads = bounded_option(values, "threads", 0, max_threads);
-  return threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+  return threads > 0 ? threads : processors();
 }
 
 /// What a fit of this plan is asked for.

@@ -10,9 +10,9 @@
 #include <cstdio>
 #include <mutex>
 #include <string_view>
-#include <thread>
 
 #include "sim/base/input_error.h"
+#include "sim/base/parallel.h"
 #include "tools/collsim/core/subcommand.h"
 
 namespace collsim::command {
@@ -64,14 +64,18 @@ std::optional<double> limit_in(std::span<const std::string> args) {
 
 class TimeLimit::Timer {
  public:
-  explicit Timer(double seconds) : thread_([this, seconds] { wait(seconds); }) {}
+  explicit Timer(double seconds) : thread_(try_to_start([this, seconds] { wait(seconds); })) {
+    if (thread_.joinable()) return;
+    throw InputError(
+        fmt::format("{}: the system gives no thread that looks at the time", limit_option),
+        "more threads for this user, or no time limit");
+  }
   ~Timer() {
     {
       const std::scoped_lock lock(mutex_);
       over_ = true;
     }
     changed_.notify_all();
-    thread_.join();
   }
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
@@ -86,7 +90,7 @@ class TimeLimit::Timer {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool over_ = false;
-  std::thread thread_;  // last: it uses the others
+  std::jthread thread_;  // last: it uses the others
 };
 
 std::optional<double> time_limit(const boost::program_options::variables_map& values) {

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "sim/base/parallel.h"
+
 namespace collsim::command {
 
 namespace {
@@ -14,7 +16,7 @@ constexpr std::chrono::milliseconds between_lines{200};
 }  // namespace
 
 Waiting::Waiting(std::ostream& err, std::string what) : line_(err), what_(std::move(what)) {
-  if (line_.is_shown()) thread_ = std::thread([this] { show_until_over(); });
+  if (line_.is_shown()) thread_ = try_to_start([this] { show_until_over(); });
 }
 
 Waiting::~Waiting() {
@@ -23,7 +25,6 @@ Waiting::~Waiting() {
     over_ = true;
   }
   changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
 }
 
 void Waiting::say(std::string what) {

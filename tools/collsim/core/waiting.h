@@ -34,7 +34,7 @@ class Waiting {
   std::condition_variable changed_;
   std::string what_;
   bool over_ = false;
-  std::thread thread_;  // only on a terminal
+  std::jthread thread_;  // only on a terminal; last: it uses the others
 };
 
 }  // namespace collsim::command

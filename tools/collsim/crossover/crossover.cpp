@@ -11,7 +11,6 @@
 #include <ostream>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "models/call/rank_gpus.h"
@@ -182,7 +181,7 @@ auto answers_of(const CallRequest& request, const std::vector<CallCompiler>& com
                 Answer answer) {
   const std::vector<Bytes> sizes = sizes_of(request);
   std::vector<decltype(answer(compilers.front(), sizes))> answers(compilers.size());
-  for_each_in_parallel(compilers.size(), std::max(1U, std::thread::hardware_concurrency()),
+  for_each_in_parallel(compilers.size(), processors(),
                        [&](std::size_t i) { answers[i] = answer(compilers[i], sizes); });
   return answers;
 }

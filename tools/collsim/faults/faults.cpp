@@ -5,11 +5,11 @@
 #include <cmath>
 #include <memory>
 #include <ostream>
-#include <thread>
 #include <vector>
 
 #include "models/explanation/fault_ranking.h"
 #include "sim/base/input_error.h"
+#include "sim/base/parallel.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
@@ -233,7 +233,7 @@ int run_faults(std::span<const std::string> args, std::ostream& out, std::ostrea
   RankingEffort effort;
   effort.threads = values->count("threads") != 0
                        ? bounded_option(*values, "threads", 1, max_threads)
-                       : std::max(std::thread::hardware_concurrency(), 1U);
+                       : processors();
   const CallRequest request = read_request(*values, err);
   if (!request.faults.empty()) {
     throw InputError("the scenario already has faults",

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "models/call/prediction.h"
+#include "sim/algorithms/written_schedule.h"
 #include "sim/base/input_error.h"
 #include "sim/execution/effort.h"
 #include "tools/collsim/core/run_watch.h"
@@ -32,7 +33,8 @@ void check_values(const Lesson& lesson) {
   if (sizes_held(lesson.plan.collective, lesson.plan.ranks()) == 0) {
     throw InputError("--values with a barrier, which has no data", "another collective");
   }
-  if (lesson.steps.empty()) return;
+  const bool is_written = names_schedule_file(lesson.plan.algorithm);  // then its fault is told
+  if (lesson.steps.empty() || is_written) return;
   const auto wrong = wrong_value(lesson.plan, lesson.channel(), lesson.steps.back().values);
   if (wrong) throw std::logic_error(fmt::format("{}: {}", lesson.plan.algorithm, *wrong));
 }

@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <ostream>
-#include <thread>
 #include <utility>
 
 #include "models/calibration/calibration_choice.h"
@@ -117,7 +116,7 @@ SweepOrder read_order(const po::variables_map& values, std::span<const std::stri
   if (order.resume && !order.file) throw InputError("--resume without a file", "also -o FILE");
   order.engine_name = values["engine"].as<EngineName>();
   order.exact = values["exact"].as<bool>();
-  order.threads = under_mpirun ? 1 : std::max(1U, std::thread::hardware_concurrency());
+  order.threads = under_mpirun ? 1 : processors();
   if (values.count("threads") != 0) {
     order.threads = bounded_option(values, "threads", 1, max_threads);
   }

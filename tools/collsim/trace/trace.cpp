@@ -7,7 +7,6 @@
 #include "models/call/prediction.h"
 #include "models/trace/perfetto.h"
 #include "models/trace/trace_counters.h"
-#include "models/trace/trace_json.h"
 #include "sim/base/input_error.h"
 #include "sim/execution/effort.h"
 #include "tools/collsim/core/numbers.h"
@@ -32,12 +31,10 @@ constexpr std::string_view epilogue =
     "https://ui.perfetto.dev\n"
     "(Open trace file). Ranks are processes, channels are threads. A slice is what a thread block\n"
     "does with one slice of data, or its wait and the reason of it. Arrows are messages. Counters\n"
-    "show how busy links are, and how many slices lie in each rank's FIFOs. A FILE that ends in\n"
-    ".json gets the JSON that chrome://tracing reads.\n"
+    "show how busy links are, and how many slices lie in each rank's FIFOs.\n"
     "\n"
     "  collsim trace -t hgx-h200 -b 4M --output ring.pftrace\n"
-    "  collsim trace -t dgx-h100-x4 -a tree -b 1M --output tree.pftrace\n"
-    "  collsim trace -t hgx-h200 -n 4 -b 64K --output small.json";
+    "  collsim trace -t dgx-h100-x4 -a tree -b 1M --output tree.pftrace";
 
 /// A trace of so many slices has about 200 MB, and takes a viewer a while.
 constexpr double max_slices = 500'000;
@@ -70,6 +67,10 @@ int run_trace(std::span<const std::string> args, std::ostream& out, std::ostream
   if (!values) return exit_ok;
   const CallRequest request = read_request(*values, err);
   const std::string file = output_file("trace", "FILE", *values);
+  if (std::filesystem::path(file).extension() == ".json") {
+    throw InputError(fmt::format("--output {}: a trace is no JSON", file),
+                     "a file that ends in .pftrace, Perfetto's own form");
+  }
   const CallCompiler compiler(spec_of(request, only_run(request)));
   warn(compiler, err);
   const Bytes size = only_size("trace", *values, request);
@@ -82,8 +83,7 @@ int run_trace(std::span<const std::string> args, std::ostream& out, std::ostream
       link_utilisation(trace, (*values)["links"].as<std::uint32_t>());
   const std::size_t links = counters.size();
   for (TraceCounter& fill : fifo_fill(trace)) counters.push_back(std::move(fill));
-  const bool json = std::filesystem::path(file).extension() == ".json";
-  replace_file(file, json ? json_trace(trace, counters) : perfetto_trace(trace, counters));
+  replace_file(file, perfetto_trace(trace, counters));
   print_summary(trace, file, links, summary_stream(file, out, err));
   return exit_ok;
 }

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <ostream>
 #include <sstream>
-#include <thread>
 
 #include "models/calibration/calibration_choice.h"
 #include "models/calibration/transport.h"
@@ -116,7 +115,7 @@ ValidationOptions read_options(const po::variables_map& values) {
   options.analytic = values["engine"].as<std::string>() == "analytic";
   constexpr std::uint32_t max_threads = 1024;
   options.threads = bounded_option(values, "threads", 0, max_threads);
-  if (options.threads == 0) options.threads = std::max(1U, std::thread::hardware_concurrency());
+  if (options.threads == 0) options.threads = processors();
   return options;
 }
 
