@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <set>
@@ -10,6 +11,7 @@
 
 #include "sim/base/input_error.h"
 #include "sim/base/text_file.h"
+#include "sim/base/units.h"
 #include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
@@ -32,13 +34,18 @@ std::optional<double> number_of(const YamlValue& value) {
   return number;
 }
 
-/// The count of that key, or `otherwise` where there is none or another kind of value.
+/// The count of that key, or `otherwise` where there is none.
 std::int64_t count_in(const YamlMapping& keys, std::string_view key, std::int64_t otherwise) {
   const auto found = keys.find(key);
-  if (!found || !found->is_scalar()) return otherwise;
-  const auto number = number_of(*found);
-  if (!number || *number < 0 || *number > static_cast<double>(max_count)) return otherwise;
-  return static_cast<std::int64_t>(*number);
+  return found ? found->integer(0, max_count) : otherwise;
+}
+
+/// Whether the key says true, as YAML and Python write it; nothing where there is none.
+std::optional<bool> truth_in(const YamlMapping& keys, std::string_view key) {
+  const auto found = keys.find(key);
+  if (!found) return std::nullopt;
+  if (found->string() == "True") return true;
+  return found->string() != "False" && found->boolean();
 }
 
 std::string text_in(const YamlMapping& keys, std::string_view key) {
@@ -55,7 +62,19 @@ struct UnusableRow {
   std::string why;
 };
 
+/// Keys that change how a model computes, and are not read, leave its rows out.
+void require_known_shape(const YamlMapping& keys) {
+  constexpr std::array<std::string_view, 13> known{
+      "name", "params", "active_params", "layers", "hidden",  "heads", "kv_heads",
+      "ffn",  "vocab",  "seq",           "gated",  "experts", "topk"};
+  for (const auto& [key, value] : keys.entries()) {
+    if (std::find(known.begin(), known.end(), key.string()) != known.end()) continue;
+    throw UnusableRow{fmt::format("a model with '{}'", key.string())};
+  }
+}
+
 Transformer read_shape(const YamlMapping& keys) {
+  require_known_shape(keys);
   Transformer model;
   model.name = text_in(keys, "name");
   if (!keys.find("hidden") || !keys.find("layers") || !keys.find("heads") || !keys.find("ffn")) {
@@ -68,7 +87,7 @@ Transformer read_shape(const YamlMapping& keys) {
   model.ffn = count_in(keys, "ffn", 0);
   model.vocabulary = count_in(keys, "vocab", 0);
   model.sequence = count_in(keys, "seq", 0);
-  model.gated = text_in(keys, "gated") == "true" || text_in(keys, "gated") == "True";
+  model.gated = truth_in(keys, "gated").value_or(false);
   model.experts = std::max<std::int64_t>(1, count_in(keys, "experts", 1));
   model.active_experts = std::max<std::int64_t>(1, count_in(keys, "topk", 1));
   if (model.sequence < 1 || model.vocabulary < 1 || model.layers < 1 || model.hidden < 1 ||
@@ -105,8 +124,7 @@ AttentionKind attention_of(const std::string& notes, const TrainingSetup& setup,
 
 void read_layout(const YamlMapping& keys, TrainingSetup& setup) {
   for (const char* const key : {"tp", "pp", "dp"}) {
-    const auto found = keys.find(key);
-    if (!found || !number_of(*found)) throw UnusableRow{"no layout"};
+    if (!keys.find(key)) throw UnusableRow{"no layout"};
   }
   const auto positive = [&](const char* key) {
     return std::max<std::int64_t>(1, count_in(keys, key, 1));
@@ -123,6 +141,18 @@ void read_layout(const YamlMapping& keys, TrainingSetup& setup) {
   if (setup.zero == 3 && shard > 0 && shard < setup.data) setup.shard = shard;
 }
 
+/// What a word of an option's list means; what is wrong with it is said at its place.
+template <typename Meaning>
+Meaning at_place(const YamlValue& word, Meaning (*find)(std::string_view, std::string_view),
+                 const char* key) {
+  try {
+    return find(key, word.string());
+  } catch (const InputError&) {
+    word.fail(fmt::format("{}: '{}'", key, word.string()),
+              fmt::format("a word of `collsim step --{}`", key));
+  }
+}
+
 /// What our own recordings say of the software; other sources have no such key.
 void read_software(const YamlMapping& keys, TrainingSetup& setup) {
   if (const auto overlap = keys.find("overlap")) setup.overlap_gradients = overlap->boolean();
@@ -136,10 +166,12 @@ void read_software(const YamlMapping& keys, TrainingSetup& setup) {
   if (const auto bucket = keys.find("bucket")) setup.bucket = bucket->bytes();
   if (const auto reshard = keys.find("reshard")) setup.reshard = reshard->boolean();
   if (const auto attention = keys.find("attention")) {
-    setup.attention = find_attention("attention", attention->string());
+    setup.attention = at_place(*attention, find_attention, "attention");
   }
-  if (const auto order = keys.find("order"); order && order->string() == "gpipe") {
-    setup.order = PipelineOrder::gpipe;
+  if (const auto order = keys.find("order")) {
+    const std::string name = order->string();
+    if (name != "gpipe" && name != "1f1b") order->fail(fmt::format("'{}'", name), "gpipe or 1f1b");
+    if (name == "gpipe") setup.order = PipelineOrder::gpipe;
   }
 }
 
@@ -149,10 +181,7 @@ void guess_software(const YamlMapping& keys, std::string_view gpu, TrainingSetup
   setup.attention = attention_of(notes, setup, count_in(keys, "year", flash_attention_year));
   setup.eager_norms = has(notes, "kernel:") && !has(notes, "RMS");
   const bool recent = !gpu.starts_with("A100") && !gpu.starts_with("V100");
-  const std::string sequence_parallel = text_in(keys.at("parallel").free_mapping(), "sp");
-  setup.sequence_parallel = sequence_parallel.empty()
-                                ? recent
-                                : sequence_parallel == "true" || sequence_parallel == "True";
+  setup.sequence_parallel = truth_in(keys.at("parallel").free_mapping(), "sp").value_or(recent);
   if (setup.tensor == 1) setup.sequence_parallel = false;
   setup.overlap_gradients = recent;
   // NVIDIA's recipes for these GPUs cut products into pieces (ub_tp_comm_overlap).
@@ -175,8 +204,13 @@ void read_batches(const YamlMapping& keys, TrainingSetup& setup) {
 Seconds read_time(const YamlMapping& keys) {
   const auto measured = keys.at("measured").free_mapping();
   const auto time = measured.find("step_s");
-  const auto seconds = time ? number_of(*time) : std::nullopt;
-  if (!seconds || *seconds <= 0) throw UnusableRow{"no time of a step"};
+  if (!time) throw UnusableRow{"no time of a step"};
+  constexpr double least = 1e-6;
+  constexpr double most = 1e6;
+  const auto seconds = number_of(*time);
+  if (!seconds || *seconds < least || *seconds > most) {
+    time->fail(fmt::format("step_s: '{}'", time->string()), "seconds from 1e-6 to 1e6");
+  }
   return Seconds{*seconds};
 }
 
@@ -194,13 +228,28 @@ void require_layout(const TrainingSetup& setup, std::int64_t gpus) {
   }
 }
 
+/// The network between nodes, and how many GPUs each has.
+void read_network(const YamlMapping& keys, PublishedStep& step) {
+  const std::int64_t nodes = std::max<std::int64_t>(1, count_in(keys, "nodes", 1));
+  if (step.gpus % nodes != 0) {
+    keys.at("nodes").fail(fmt::format("{} GPUs in {} nodes", step.gpus, nodes), "equal nodes");
+  }
+  step.network = text_in(keys, "interconnect");
+  if (step.network.empty()) return;
+  try {
+    step.wires = read_interconnect(step.network, nodes > 1 ? step.gpus / nodes : 0);
+  } catch (const QuantityError& error) {
+    keys.at("interconnect").fail(error.wrong(), error.accepted());
+  }
+}
+
 PublishedStep read_step(const YamlMapping& keys) {
   PublishedStep step;
   step.id = keys.at("id").string();
   step.group = keys.at("group").string();
   step.gpu = text_in(keys, "gpu");
   step.gpus = count_in(keys, "gpus", 1);
-  step.network = text_in(keys, "interconnect");
+  read_network(keys, step);
   const std::string kind = text_in(keys, "kind");
   if (!kind.empty() && kind != "pretrain")
     throw UnusableRow{fmt::format("{}, not pretraining", kind)};
@@ -210,9 +259,9 @@ PublishedStep read_step(const YamlMapping& keys) {
   read_layout(keys.at("parallel").free_mapping(), setup);
   step.measured = read_time(keys);
   setup.precision = read_numbers(text_in(keys, "precision"), text_in(keys, "notes"));
-  const std::string recompute = text_in(keys, "recompute");
-  if (recompute == "full") setup.recompute = Recompute::full;
-  if (recompute == "selective") setup.recompute = Recompute::selective;
+  if (const auto recompute = keys.find("recompute")) {
+    setup.recompute = at_place(*recompute, find_recompute, "recompute");
+  }
   guess_software(keys, step.gpu, setup);
   if (const auto software = keys.find("software")) {
     // What says all of its software is sequence parallel where it says so, and calls wait.
@@ -221,6 +270,9 @@ PublishedStep read_step(const YamlMapping& keys) {
     read_software(software->free_mapping(), setup);
   }
   step.machine = text_in(keys, "machine");
+  if (step.machine.empty() && node_of(step.gpu).empty()) {
+    throw UnusableRow{fmt::format("no node of {} is known", step.gpu)};
+  }
   if (const auto variables = keys.find("nccl")) {
     const YamlMapping named = variables->free_mapping();
     for (const auto& [name, value] : named.entries()) {
@@ -233,6 +285,17 @@ PublishedStep read_step(const YamlMapping& keys) {
 }
 
 }  // namespace
+
+std::string_view node_of(std::string_view gpu) {
+  using Node = std::pair<std::string_view, std::string_view>;
+  constexpr std::array nodes{Node{"A100", "dgx-a100"}, Node{"H100", "dgx-h100"},
+                             Node{"H200", "dgx-h200"}, Node{"B200", "dgx-b200"},
+                             Node{"V100", "dgx-1-v100"}};
+  for (const auto& [name, node] : nodes) {
+    if (gpu.starts_with(name)) return node;
+  }
+  return {};
+}
 
 PublishedSteps load_published_steps(const std::filesystem::path& path) {
   TextFile text = read_text_file(path, "a file of published steps");

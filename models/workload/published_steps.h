@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/workload/interconnect.h"
 #include "models/workload/training_step.h"
 
 namespace collsim {
@@ -17,7 +18,8 @@ struct PublishedStep {
   std::string group{};  ///< rows of one source and sweep
   std::string gpu{};    ///< "A100-80GB"
   std::int64_t gpus = 1;
-  std::string network{};                           ///< the source's words
+  std::string network{};                           ///< the source's words,
+  Interconnect wires{};                            ///< and what they mean
   std::string machine{};                           ///< a shipped topology, if the file names one
   std::map<std::string, std::string> variables{};  ///< NCCL's
   TrainingSetup setup{};
@@ -30,8 +32,12 @@ struct PublishedSteps {
   std::map<std::string, int> left_out;  ///< how many, by reason
 };
 
+/// The shipped node with eight of that GPU; empty where there is none.
+std::string_view node_of(std::string_view gpu);
+
 /// Reads a file of published steps (`version: 1`, `entries`). Throws InputError at its place where
-/// it is no such file. Rows without a transformer's shape, a layout or a time are left out.
+/// it is no such file, or says something that is not understood. Rows without a transformer's
+/// shape, a layout or a time are left out.
 PublishedSteps load_published_steps(const std::filesystem::path& path);
 
 /// A published step beside what is predicted.

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -23,81 +22,58 @@ namespace {
 
 constexpr std::int64_t gpus_of_server = 8;
 
-/// What a node's NICs are.
-struct NodeNetwork {
-  std::int64_t nics = 0;
-  double gigabits = 0;  ///< of each
-};
-
-/// "N Gb/s" before `at`, or nothing.
-std::optional<double> rate_before(const std::string& text, std::size_t at) {
-  std::size_t first = at;
-  while (first > 0 && (std::isdigit(static_cast<unsigned char>(text[first - 1])) != 0)) --first;
-  double rate = 0;
-  const auto [end, error] = std::from_chars(text.data() + first, text.data() + at, rate);
-  if (error != std::errc{} || rate <= 0) return std::nullopt;
-  return rate;
-}
-
-/// A network by the words of a source: "4x HDR InfiniBand 200 Gb/s per node (800 Gb/s)",
-/// "1600 Gb/s RoCE per node". The last rate is that of the node.
-std::optional<NodeNetwork> network_in(const std::string& text) {
-  std::vector<double> rates;
-  for (std::size_t at = text.find(" Gb/s"); at != std::string::npos;
-       at = text.find(" Gb/s", at + 1)) {
-    if (const auto rate = rate_before(text, at)) rates.push_back(*rate);
-  }
-  if (rates.empty() || text.find("per node") == std::string::npos) return std::nullopt;
-  std::int64_t nics = gpus_of_server;
-  const std::size_t times = text.find('x');
-  if (times == 1 && text[0] >= '1' && text[0] <= '9') nics = text[0] - '0';
-  return NodeNetwork{nics, rates.back() / static_cast<double>(nics)};
-}
-
-const char* node_of(const std::string& gpu) {
-  if (gpu.starts_with("A100")) return "dgx-a100";
-  if (gpu.starts_with("H100")) return "dgx-h100";
-  if (gpu.starts_with("H200")) return "dgx-h200";
-  if (gpu.starts_with("B200")) return "dgx-b200";
-  if (gpu.starts_with("V100")) return "dgx-1-v100";
-  return nullptr;
-}
-
 /// A machine that steps were measured on.
 struct ComposedMachine {
   std::unique_ptr<const Topology> topology;
   std::unique_ptr<StepMachine> steps;
 };
 
-Topology compose_servers(const PublishedStep& step, const std::optional<NodeNetwork>& network) {
-  MachineParts parts = load_parts(node_of(step.gpu));
-  const auto nodes = static_cast<std::uint32_t>((step.gpus + gpus_of_server - 1) / gpus_of_server);
-  if (network && nodes > 1) {
-    parts = changed(std::move(parts), fmt::format("nics={}", network->nics));
-    parts = changed(std::move(parts), fmt::format("nic={:g}Gb/s", network->gigabits));
+/// NICs as the source has them. More of them than the node has are as many that are quicker.
+Topology compose_servers(const PublishedStep& step, std::int64_t used) {
+  MachineParts parts = load_parts(std::string(node_of(step.gpu)));
+  const Interconnect& wires = step.wires;
+  const auto nodes = static_cast<std::uint32_t>((step.gpus + used - 1) / used);
+  if (nodes < 2 || wires.gigabits <= 0) return compose(parts, nodes);
+  const std::int64_t there =
+      std::count_if(parts.node.devices.begin(), parts.node.devices.end(),
+                    [](const GraphDevice& device) { return device.kind == DeviceKind::nic; });
+  // Of a node with fewer GPUs than the shipped one: so many NICs beside each.
+  const std::int64_t said = wires.nics * gpus_of_server / used;
+  const std::int64_t nics = said > 0 ? std::min(said, there) : there;
+  const double gigabits =
+      said > 0 ? wires.gigabits * static_cast<double>(said) / static_cast<double>(nics)
+               : wires.gigabits;
+  parts = changed(std::move(parts), fmt::format("nics={}", nics));
+  return compose(changed(std::move(parts), fmt::format("nic={:g}Gb/s", gigabits)), nodes);
+}
+
+/// The first GPUs of each node, as many as the source's nodes have.
+std::vector<DeviceId> used_gpus(const PublishedStep& step, const Topology& topology,
+                                std::int64_t used) {
+  std::map<std::int32_t, std::int64_t> of_node;
+  std::vector<DeviceId> gpus;
+  for (const DeviceId gpu : topology.gpus()) {
+    if (std::ssize(gpus) == step.gpus) break;
+    if (of_node[topology.node_of(gpu)]++ < used) gpus.push_back(gpu);
   }
-  return compose(parts, nodes);
+  if (std::ssize(gpus) == step.gpus) return gpus;
+  throw InputError(fmt::format("{}: {} GPUs", step.id, step.gpus),
+                   fmt::format("at most the {} of {}", gpus.size(), topology.name()));
 }
 
 std::unique_ptr<ComposedMachine> compose_machine(const PublishedStep& step,
-                                                 const std::optional<NodeNetwork>& network,
                                                  const KernelTable& table) {
   auto machine = std::make_unique<ComposedMachine>();
   MachineCalls calls;
   calls.run.variables = step.variables;
-  if (!step.machine.empty()) {
-    machine->topology =
-        std::make_unique<const Topology>(load_topology(find_data_file(step.machine, "topologies")));
-  } else {
-    machine->topology = std::make_unique<const Topology>(compose_servers(step, network));
-  }
+  const std::int64_t said = step.wires.gpus_of_node;
+  const std::int64_t most = step.machine.empty() ? gpus_of_server : step.gpus;
+  const std::int64_t used = said > 0 ? std::min(said, most) : most;
+  machine->topology = std::make_unique<const Topology>(
+      step.machine.empty() ? compose_servers(step, used)
+                           : load_topology(find_data_file(step.machine, "topologies")));
   calls.topology = machine->topology.get();
-  const auto all = machine->topology->gpus();
-  if (std::ssize(all) < step.gpus) {
-    throw InputError(fmt::format("{}: {} GPUs", step.id, step.gpus),
-                     fmt::format("at most the {} of {}", all.size(), machine->topology->name()));
-  }
-  calls.gpus.assign(all.begin(), all.begin() + step.gpus);
+  calls.gpus = used_gpus(step, *machine->topology, used);
   machine->steps = std::make_unique<StepMachine>(std::move(calls), table, step.gpu);
   return machine;
 }
@@ -229,16 +205,14 @@ double kendall_tau(const std::vector<std::pair<double, double>>& pairs) {
 }
 
 std::vector<StepComparison> compare_steps(const PublishedSteps& steps, const KernelTable& table) {
-  std::map<std::tuple<std::string, std::string, std::int64_t, std::map<std::string, std::string>>,
-           std::unique_ptr<ComposedMachine>>
-      machines;
+  using Key = std::tuple<std::string, std::string, std::int64_t, std::int64_t,
+                         std::map<std::string, std::string>>;
+  std::map<Key, std::unique_ptr<ComposedMachine>> machines;
   std::vector<StepComparison> comparisons;
   for (const PublishedStep& step : steps.steps) {
-    if (node_of(step.gpu) == nullptr) continue;
-    auto& machine = machines[{step.gpu, step.machine + step.network, step.gpus, step.variables}];
-    if (!machine) {
-      machine = compose_machine(step, network_in(step.network), table);
-    }
+    auto& machine = machines[{step.gpu, step.machine + step.network, step.gpus,
+                              step.wires.gpus_of_node, step.variables}];
+    if (!machine) machine = compose_machine(step, table);
     comparisons.push_back({&step, machine->steps->predict(step.setup), {}});
   }
   add_formula(comparisons);

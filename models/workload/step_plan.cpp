@@ -59,6 +59,7 @@ class StepPlanner {
   const StepPlanRequest& request_;
   KernelTable table_;
   StepPlan plan_;
+  std::string why_none_;  ///< of the last count that has no row
 };
 
 std::optional<double> StepPlanner::price_of(std::size_t number, std::uint32_t nodes,
@@ -127,20 +128,19 @@ MachineCalls StepPlanner::calls_on(const Topology& topology, std::size_t number,
 bool StepPlanner::add_row(std::size_t number, std::uint32_t nodes) {
   const MachineParts& parts = request_.alternatives[number].parts;
   const Topology topology = compose(parts, nodes_around(parts, nodes));
-  StepMachine machine(calls_on(topology, number, nodes), table_);
-  LayoutSearch search;
-  search.setup = request_.setup;
-  search.by_speed = request_.by_speed;
-  search.ranks = machine.gpus();
-  search.limit = 1;
-  std::size_t tried = 0;
-  auto layouts = search_layouts(machine, search, tried);
-  if (layouts.empty()) return false;
+  const LayoutSearch search{request_.setup, 1, request_.by_speed};
+  FoundLayouts found = search_layouts(calls_on(topology, number, nodes), table_, search);
+  if (found.layouts.empty()) {
+    why_none_ = fmt::format("{} x {}: {}", nodes + parts.beside_count,
+                            describe(request_.alternatives[number]),
+                            collsim::why_none(found.counts, request_.setup));
+    return false;
+  }
   StepPlanRow row;
   row.alternative = number;
   row.nodes = nodes + parts.beside_count;
-  row.gpus = machine.gpus();
-  row.layout = std::move(layouts.front());
+  row.layout = std::move(found.layouts.front());
+  row.gpus = static_cast<std::uint32_t>(row.layout.setup.ranks());
   row.goodput = goodput_of(request_.failures, row.nodes, row.gpus);
   row.per_hour = price_of(number, nodes, row.goodput);
   judge(row);
@@ -157,7 +157,8 @@ void StepPlanner::add_faulty_rows(std::size_t number) {
     StepPlanRow row = plan_.rows[i];
     const std::uint32_t nodes = row.nodes - alternative.parts.beside_count;
     const Topology topology = compose(alternative.parts, nodes_around(alternative.parts, nodes));
-    StepMachine machine(calls_on(topology, number, nodes), table_);
+    StepMachine machine(some_of_each_node(calls_on(topology, number, nodes), row.layout.per_node),
+                        table_);
     const Seconds healthy = row.layout.step.time;
     row.alternative = number;
     row.layout.step = machine.predict(row.layout.setup);
@@ -174,6 +175,7 @@ void StepPlanner::add_rows(std::size_t number) {
   const std::size_t first = plan_.rows.size();
   const std::vector<std::uint32_t> counts = counts_of(alternative);
   for (const std::uint32_t count : counts) {
+    const std::size_t before = plan_.rows.size();
     if (add_row(number, count) && plan_.rows.back().meets) continue;
     // Fewer nodes may divide the batch, or leave money for those that stand by.
     for (std::uint32_t less = count - 1; request_.hourly && less >= 1; --less) {
@@ -181,15 +183,11 @@ void StepPlanner::add_rows(std::size_t number) {
       if (plan_.rows.size() > first) plan_.rows.pop_back();
       if (add_row(number, less) && plan_.rows.back().meets) break;
     }
+    if (plan_.rows.size() == before) plan_.warnings.insert(why_none_);
   }
-  if (plan_.rows.size() == first) {
+  if (counts.empty()) {
     plan_.warnings.insert(
-        counts.empty()
-            ? fmt::format("{}: its price is not known, or above the budget", alternative.parts.name)
-            : fmt::format("{}: no layout of '{}' with a batch of {} fits into memory",
-                          alternative.parts.name, request_.setup.model.name,
-                          request_.setup.global_batch));
-    return;
+        fmt::format("{}: its price is not known, or above the budget", alternative.parts.name));
   }
   compare_scaling(first);
 }
@@ -230,10 +228,6 @@ StepPlan StepPlanner::plan() {
   for (std::size_t i = 0; i < request_.alternatives.size(); ++i) {
     if (request_.progress) request_.progress(i, request_.alternatives.size());
     add_rows(i);
-  }
-  if (plan_.rows.empty()) {
-    throw InputError(fmt::format("no machine can run '{}'", request_.setup.model.name),
-                     "more nodes, or another --global-batch or --hourly-budget");
   }
   find_best();
   return std::move(plan_);

@@ -93,8 +93,8 @@ struct StepPlan {
 /// Searches the quickest layout that fits into memory on every machine at every count of nodes. An
 /// alternative with faults has the rows of its base, each in the layout that it has there. Best is,
 /// of those without faults that meet the deadline and the budget, the quickest where there is a
-/// budget (a run's, or an hour's), else the cheapest. Throws InputError where no machine can run
-/// the model.
+/// budget (a run's, or an hour's), else the cheapest. Warnings say which counts have no row, and
+/// which limit is in the way.
 StepPlan plan_steps(const StepPlanRequest& request);
 
 }  // namespace collsim

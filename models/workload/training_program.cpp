@@ -62,13 +62,26 @@ class StepWriter {
     Seconds time;
     std::vector<double> tensors;  ///< elements of each
     LayerPart layers;
+    bool of_experts = false;  ///< that are on several ranks
   };
+  /// Gradients that the same ranks reduce, in buckets.
+  struct GradientQueue {
+    std::optional<Index> over{};
+    std::vector<double> tensors{};  ///< bytes of each
+    std::vector<std::size_t> ends{};
+    std::size_t ready = 0;
+    std::size_t next = 0;  ///< bucket
+    std::size_t reduced = 0;
+  };
+  std::array<GradientQueue, 2> queues_of(const std::vector<BackwardPart>& parts) const;
   std::vector<BackwardPart> backward_parts(std::int64_t stage, const PipelinePass& pass) const;
   void write_overlapped_backward(std::int64_t stage, const PipelinePass& pass,
                                  std::vector<Index> after);
-  void reduce_bucket(double bytes, Index ready);
-  void write_end();
-  void reduce_shards(double bytes);
+  void reduce_bucket(const std::optional<Index>& over, double bytes, Index ready);
+  void reduce_ready(GradientQueue& queue, Index ready);
+  void reduce(const RankParameters& parameters, double share);
+  void write_end(std::int64_t stage);
+  void reduce_shards(const RankParameters& parameters, double element);
   void write_sharded_stage();
   void write_optimizer(double parameters, std::vector<Index> after);
   Index add(ProgramOp op);
@@ -94,12 +107,12 @@ class StepWriter {
   ProductTimes products_;
   PassTimes head_;
   PassTimes embedding_;
-  double layers_of_chunk_;
-  double layer_parameters_;
+  RankParameters layer_parameters_;
   double embedding_parameters_;
   CallProgram program_;
   // Of the stage that is written.
   std::optional<Index> tensor_, context_, data_, copies_, expert_;
+  std::optional<Index> experts_data_;  // of ranks with the same experts
   std::vector<Index> reductions_;
   std::optional<Index> last_compute_;
   std::optional<Index> last_send_;
@@ -115,12 +128,8 @@ StepWriter::StepWriter(const TrainingSetup& setup, const KernelTimes& kernels,
   products_ = product_times(kernels, setup.model, share);
   head_ = head_times(kernels, setup.model, share);
   embedding_ = embedding_times(kernels, setup.model, share);
-  layers_of_chunk_ = static_cast<double>(setup.model.layers) /
-                     static_cast<double>(setup.pipeline * setup.interleave);
   embedding_parameters_ = rank_vocabulary_parameters(setup);
-  const double embeddings = setup.pipeline == 1 ? 2 : 1;
-  layer_parameters_ = (rank_parameters(setup) - embeddings * embedding_parameters_) /
-                      (layers_of_chunk_ * static_cast<double>(setup.interleave));
+  layer_parameters_ = rank_layer_parameters(setup);
 }
 
 Index StepWriter::add(ProgramOp op) {
@@ -160,9 +169,9 @@ void StepWriter::add_communicators(std::int64_t stage) {
   context_ = add_communicator("cp", stage, setup_.tensor, setup_.context);
   data_ = add_communicator("dp", stage, setup_.tensor, shard);
   copies_ = add_communicator("copies", stage, setup_.tensor * shard, replicas / shard);
-  expert_ = setup_.model.experts > 1
-                ? add_communicator("ep", stage, setup_.tensor * setup_.context, setup_.expert)
-                : std::nullopt;
+  expert_ = add_communicator("ep", stage, setup_.tensor, setup_.expert);
+  experts_data_ =
+      add_communicator("dp", stage, setup_.tensor * setup_.expert, replicas / setup_.expert);
 }
 
 std::vector<ProgramCall> StepWriter::inner_calls(const LayerPart& part, bool backward) const {
@@ -244,67 +253,91 @@ Seconds StepWriter::ends_time(std::int64_t stage, const PipelinePass& pass) cons
   return time;
 }
 
-void StepWriter::reduce_bucket(double bytes, Index ready) {
-  if (!data_) return;
+void StepWriter::reduce_bucket(const std::optional<Index>& over, double bytes, Index ready) {
+  if (!over || bytes <= 0) return;
   const auto kind =
       setup_.zero >= 1 ? ProgramCallKind::reduce_scatter : ProgramCallKind::all_reduce;
-  reductions_.push_back(call(kind, *data_, bytes, reduce_stream, {ready}));
+  reductions_.push_back(call(kind, *over, bytes, reduce_stream, {ready}));
+}
+
+/// A share of the gradients of so many parameters, once the last pass is done.
+void StepWriter::reduce(const RankParameters& parameters, double share) {
+  const double bytes = share * gradient_bytes_of(setup_.precision);
+  reduce_bucket(data_, bytes * parameters.dense, *last_compute_);
+  reduce_bucket(experts_data_, bytes * parameters.experts, *last_compute_);
 }
 
 /// The last backward pass through a chunk, in half layers: the feed-forward network's comes first.
 std::vector<StepWriter::BackwardPart> StepWriter::backward_parts(std::int64_t stage,
                                                                  const PipelinePass& pass) const {
-  const auto layers = static_cast<std::int64_t>(std::ceil(layers_of_chunk_));
-  const double of_layer = layers_of_chunk_ / static_cast<double>(layers);
+  const std::int64_t layers = chunk_layers(setup_, stage, pass.chunk);
   const double ffn = ffn_parameters(setup_.model) * static_cast<double>(setup_.model.experts) /
                      layer_parameters(setup_.model);
+  const bool spread = layer_parameters_.experts > 0;
+  const double of_ffn = spread ? layer_parameters_.experts : ffn * layer_parameters_.dense;
+  const double others = layer_parameters_.all() - of_ffn;
   std::vector<BackwardPart> parts;
   if (is_last(stage, pass)) parts.push_back({head_.backward, {embedding_parameters_}, {}});
   for (std::int64_t i = 0; i < layers; ++i) {
-    const Seconds time = layers_time(of_layer, true);
-    const double matrices = setup_.model.gated ? 3 : 2;
-    const std::vector<double> of_ffn(static_cast<std::size_t>(matrices),
-                                     of_layer * layer_parameters_ * ffn / matrices);
-    parts.push_back({ffn * time, of_ffn, {0, of_layer}});
-    parts.push_back({(1 - ffn) * time,
-                     {of_layer * layer_parameters_ * (1 - ffn) / 4,
-                      of_layer * layer_parameters_ * (1 - ffn) * 3 / 4},
-                     {of_layer, 0}});
+    const Seconds time = layers_time(1, true);
+    const std::size_t matrices = setup_.model.gated ? 3 : 2;
+    parts.push_back({ffn * time,
+                     std::vector<double>(matrices, of_ffn / static_cast<double>(matrices)),
+                     {0, 1},
+                     spread});
+    parts.push_back({(1 - ffn) * time, {others / 4, others * 3 / 4}, {1, 0}});
   }
   if (is_first(stage, pass)) parts.push_back({embedding_.backward, {embedding_parameters_}, {}});
   return parts;
+}
+
+/// The gradients of a backward pass: of all data-parallel ranks, and of experts.
+std::array<StepWriter::GradientQueue, 2> StepWriter::queues_of(
+    const std::vector<BackwardPart>& parts) const {
+  const double element = gradient_bytes_of(setup_.precision);
+  std::array<GradientQueue, 2> queues{GradientQueue{data_}, GradientQueue{experts_data_}};
+  for (const BackwardPart& part : parts) {
+    std::vector<double>& tensors = queues[part.of_experts ? 1 : 0].tensors;
+    for (const double parameters : part.tensors) tensors.push_back(element * parameters);
+  }
+  for (GradientQueue& each : queues) {
+    each.ends = gradient_buckets(each.tensors, static_cast<double>(setup_.bucket.count));
+  }
+  return queues;
+}
+
+/// Reduces the buckets that are full.
+void StepWriter::reduce_ready(GradientQueue& queue, Index ready) {
+  for (; queue.next < queue.ends.size() && queue.ends[queue.next] <= queue.ready; ++queue.next) {
+    double bytes = 0;
+    for (; queue.reduced < queue.ends[queue.next]; ++queue.reduced) {
+      bytes += queue.tensors[queue.reduced];
+    }
+    reduce_bucket(queue.over, bytes, ready);
+  }
 }
 
 /// The last backward pass through a chunk, with a reduction for each bucket whose gradients are
 /// there.
 void StepWriter::write_overlapped_backward(std::int64_t stage, const PipelinePass& pass,
                                            std::vector<Index> after) {
-  const double element = gradient_bytes_of(setup_.precision);
   const std::vector<BackwardPart> parts = backward_parts(stage, pass);
-  std::vector<double> tensors;
-  for (const BackwardPart& part : parts) {
-    for (const double parameters : part.tensors) tensors.push_back(element * parameters);
-  }
-  const auto ends = gradient_buckets(tensors, static_cast<double>(setup_.bucket.count));
-  std::size_t next_bucket = 0;
-  std::size_t ready = 0;
-  std::size_t reduced = 0;
+  std::array<GradientQueue, 2> queues = queues_of(parts);
   for (const BackwardPart& part : parts) {
     ProgramOp op;
     op.name = fmt::format("B{}", pass.microbatch + 1);
     op.compute = part.time;
     double fresh = 0;
-    for (const double parameters : part.tensors) fresh += element * parameters;
+    for (const double parameters : part.tensors) {
+      fresh += gradient_bytes_of(setup_.precision) * parameters;
+    }
     if (setup_.copies_buckets) op.compute += kernels_.moved(copied * fresh);
     op.kernels = static_cast<std::uint32_t>(kernels_of_layer);
     op.after = std::exchange(after, {});
     last_compute_ = add_pass(std::move(op), part.layers, true);
-    ready += part.tensors.size();
-    for (; next_bucket < ends.size() && ends[next_bucket] <= ready; ++next_bucket) {
-      double bytes = 0;
-      for (; reduced < ends[next_bucket]; ++reduced) bytes += tensors[reduced];
-      reduce_bucket(bytes, *last_compute_);
-    }
+    GradientQueue& queue = queues[part.of_experts ? 1 : 0];
+    queue.ready += part.tensors.size();
+    reduce_ready(queue, *last_compute_);
   }
 }
 
@@ -312,11 +345,11 @@ Index StepWriter::write_layers(std::int64_t stage, const PipelinePass& pass,
                                std::vector<Index> after) {
   ProgramOp op;
   op.name = fmt::format("{}{}", pass.backward ? 'B' : 'F', pass.microbatch + 1);
-  op.compute = layers_time(layers_of_chunk_, pass.backward) + ends_time(stage, pass);
-  op.kernels =
-      std::max(1U, static_cast<std::uint32_t>(std::lround(kernels_of_layer * layers_of_chunk_)));
+  const auto layers = static_cast<double>(chunk_layers(setup_, stage, pass.chunk));
+  op.compute = layers_time(layers, pass.backward) + ends_time(stage, pass);
+  op.kernels = static_cast<std::uint32_t>(std::lround(kernels_of_layer * layers));
   op.after = std::move(after);
-  return add_pass(std::move(op), {layers_of_chunk_, layers_of_chunk_}, pass.backward);
+  return add_pass(std::move(op), {layers, layers}, pass.backward);
 }
 
 void StepWriter::write_pass(std::int64_t stage, const PipelinePass& pass) {
@@ -348,8 +381,7 @@ void StepWriter::write_pass(std::int64_t stage, const PipelinePass& pass) {
     last_compute_ = write_layers(stage, pass, std::move(after));
     const auto chunks = static_cast<double>(setup_.interleave);
     if (reduces && setup_.zero == 2) {
-      reduce_bucket(gradient_bytes_of(setup_.precision) * rank_parameters(setup_) / chunks,
-                    *last_compute_);
+      reduce(rank_parameters(setup_, stage), 1 / chunks);
     }
   }
   if (ends) return;
@@ -372,55 +404,62 @@ void StepWriter::write_optimizer(double parameters, std::vector<Index> after) {
 }
 
 /// Gradients that are not reduced yet, the optimizer, and parameters that it has sharded.
-void StepWriter::write_end() {
-  const double parameters = rank_parameters(setup_);
-  if (data_ && !setup_.overlap_gradients && setup_.zero != 2) {
-    reduce_bucket(gradient_bytes_of(setup_.precision) * parameters, *last_compute_);
-  }
-  const double over = static_cast<double>(setup_.data * setup_.context);
-  std::vector<Index> after = reductions_;
-  write_optimizer(setup_.zero >= 1 ? parameters / over : parameters, std::move(after));
-  if (!data_ || setup_.zero < 1) return;
+void StepWriter::write_end(std::int64_t stage) {
+  const RankParameters parameters = rank_parameters(setup_, stage);
+  if (!setup_.overlap_gradients && setup_.zero != 2) reduce(parameters, 1);
+  const bool shards = setup_.zero >= 1;
+  write_optimizer(
+      shards ? sharded(setup_, parameters, setup_.data * setup_.context) : parameters.all(),
+      reductions_);
+  if (!shards) return;
   // Parameters are gathered beside the next forward pass, but for those of its first layer.
   const double exposed =
       setup_.overlap_gradients ? 1 / static_cast<double>(setup_.model.layers) : 1;
-  call(ProgramCallKind::all_gather, *data_, exposed * parameter_element * parameters, gather_stream,
-       {*last_compute_});
+  const Index updated = *last_compute_;
+  for (const auto& [over, all] :
+       {std::pair{data_, parameters.dense}, std::pair{experts_data_, parameters.experts}}) {
+    if (!over || all <= 0) continue;
+    call(ProgramCallKind::all_gather, *over, exposed * parameter_element * all, gather_stream,
+         {updated});
+  }
 }
 
 void StepWriter::write_stage(std::int64_t stage) {
   for (const PipelinePass& pass : passes_of(setup_, microbatches_, stage)) write_pass(stage, pass);
-  write_end();
+  write_end(stage);
 }
 
-/// Reduces gradients of so many bytes to the ranks that hold them, and among copies.
-void StepWriter::reduce_shards(double bytes) {
-  if (!data_) return;
-  const Index scattered =
-      call(ProgramCallKind::reduce_scatter, *data_, bytes, reduce_stream, {*last_compute_});
-  reductions_.push_back(scattered);
-  if (!copies_) return;
-  const double part = bytes / static_cast<double>(setup_.shard);
-  reductions_.push_back(
-      call(ProgramCallKind::all_reduce, *copies_, part, reduce_stream, {scattered}));
+/// Reduces gradients of so many parameters to the ranks that hold them, and among copies.
+void StepWriter::reduce_shards(const RankParameters& parameters, double element) {
+  reduce_bucket(data_, element * parameters.dense, *last_compute_);
+  if (copies_) {
+    const double part = element * parameters.dense / static_cast<double>(setup_.shard);
+    const Index ready = data_ ? reductions_.back() : *last_compute_;
+    reductions_.push_back(
+        call(ProgramCallKind::all_reduce, *copies_, part, reduce_stream, {ready}));
+  }
+  reduce_bucket(experts_data_, element * parameters.experts, *last_compute_);
 }
 
 /// ZeRO 3, layer by layer, as FSDP2: a layer is gathered while the one before it runs; gradients
 /// are reduced while the next backward pass runs. The embedding and the head are gathered once.
 void StepWriter::write_sharded_stage() {
   const auto layers = static_cast<std::size_t>(setup_.model.layers);
-  const double gathered = parameter_element * layer_parameters_;
   const double wide = setup_.precision == StepPrecision::bf16_pure
                           ? parameter_element
                           : gradient_bytes_of(setup_.precision);
-  const double ends = 2 * embedding_parameters_;
-  const double over = static_cast<double>(setup_.data * setup_.context);
-  const double sharers = setup_.shard > 0 ? static_cast<double>(setup_.shard) : over;
+  const RankParameters ends{2 * embedding_parameters_, 0};
+  const std::int64_t sharers = setup_.shard > 0 ? setup_.shard : setup_.data * setup_.context;
   std::vector<Index> ran;  // computations of layers, in order
-  const auto gather = [&](double bytes) {
+  const auto gather = [&](const RankParameters& parameters) {
     std::vector<Index> after;
     if (ran.size() >= gathered_layers) after.push_back(ran[ran.size() - gathered_layers]);
-    return call(ProgramCallKind::all_gather, *data_, bytes, gather_stream, std::move(after));
+    if (experts_data_ && parameters.experts > 0) {
+      call(ProgramCallKind::all_gather, *experts_data_, parameter_element * parameters.experts,
+           gather_stream, after);
+    }
+    return call(ProgramCallKind::all_gather, *data_, parameter_element * parameters.dense,
+                gather_stream, std::move(after));
   };
   const auto compute = [&](const char* name, Seconds time, std::optional<Index> gathering,
                            bool backward, double of_layers) {
@@ -428,36 +467,37 @@ void StepWriter::write_sharded_stage() {
     op.name = name;
     op.compute = time;
     // FSDP2 copies its shard into the call's buffer, and what was gathered out of it.
-    const double bytes = of_layers > 0 ? gathered : parameter_element * ends;
-    if (gathering) op.compute += kernels_.moved(copied * bytes * (1 + 1 / sharers));
+    const RankParameters& whole = of_layers > 0 ? layer_parameters_ : ends;
+    const double bytes = parameter_element * (whole.all() + sharded(setup_, whole, sharers));
+    if (gathering) op.compute += kernels_.moved(copied * bytes);
     op.kernels = static_cast<std::uint32_t>(kernels_of_layer);
     if (gathering) op.after = {*gathering};
     last_compute_ = add_pass(std::move(op), {of_layers, of_layers}, backward);
     return *last_compute_;
   };
   std::optional<Index> root;
-  if (data_) root = gather(parameter_element * ends);
+  if (data_) root = gather(ends);
+  const Seconds copying = kernels_.moved(copied * wide * layer_parameters_.all());
   for (std::int64_t i = 0; i < microbatches_; ++i) {
     compute("embedding", embedding_.forward, i == 0 ? root : std::nullopt, false, 0);
     for (std::size_t layer = 0; layer < layers; ++layer) {
       const bool whole = !data_ || (!setup_.reshard && i > 0);
-      const auto gathering = whole ? std::nullopt : std::optional(gather(gathered));
+      const auto gathering = whole ? std::nullopt : std::optional(gather(layer_parameters_));
       ran.push_back(compute("F", layers_time(1, false), gathering, false, 1));
     }
     compute("head", head_.forward + head_.backward, std::nullopt, false, 0);
     for (std::size_t layer = 0; layer < layers; ++layer) {
-      const auto gathering =
-          data_ && setup_.reshard && layer > 0 ? std::optional(gather(gathered)) : std::nullopt;
-      ran.push_back(
-          compute("B", layers_time(1, true) + kernels_.moved(copied * wide * layer_parameters_),
-                  gathering, true, 1));
-      reduce_shards(wide * layer_parameters_);
+      const auto gathering = data_ && setup_.reshard && layer > 0
+                                 ? std::optional(gather(layer_parameters_))
+                                 : std::nullopt;
+      ran.push_back(compute("B", layers_time(1, true) + copying, gathering, true, 1));
+      reduce_shards(layer_parameters_, wide);
     }
-    compute("embedding", embedding_.backward + kernels_.moved(copied * wide * ends), std::nullopt,
-            false, 0);
+    compute("embedding", embedding_.backward + kernels_.moved(copied * wide * ends.dense),
+            std::nullopt, false, 0);
   }
-  reduce_shards(wide * ends);
-  write_optimizer(rank_parameters(setup_) / sharers, reductions_);
+  reduce_shards(ends, wide);
+  write_optimizer(sharded(setup_, rank_parameters(setup_), sharers), reductions_);
 }
 
 CallProgram StepWriter::write() {

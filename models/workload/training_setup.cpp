@@ -75,10 +75,6 @@ constexpr double kept_by_full_recompute = 2;
 /// CUDA's context and libraries take about 1 GiB of a GPU, NCCL's buffers as much again.
 constexpr double fixed_bytes = 2.0 * (1 << 30);
 
-void require(bool holds, const std::string& wrong, const std::string& accepted) {
-  if (!holds) throw InputError(wrong, accepted);
-}
-
 }  // namespace
 
 std::int64_t TrainingSetup::microbatches() const {
@@ -110,36 +106,62 @@ TensorOverlap find_tensor_overlap(std::string_view option, std::string_view name
   return find_in(tensor_overlap_names, option, name);
 }
 
+SetupLimit limit_of(const TrainingSetup& setup) {
+  const Transformer& model = setup.model;
+  const std::int64_t replicas = setup.data * setup.context;
+  if (setup.tensor > model.heads) return SetupLimit::heads;
+  if (setup.pipeline * setup.interleave > model.layers) return SetupLimit::layers;
+  if (setup.pipeline == 1 && setup.interleave > 1) return SetupLimit::interleave;
+  if (setup.zero >= 3 && setup.pipeline > 1) return SetupLimit::zero;
+  if (setup.tensor_overlap == TensorOverlap::all && setup.tensor > 1 && !setup.sequence_parallel) {
+    return SetupLimit::overlap;
+  }
+  if (setup.shard > 0 && (setup.data % setup.shard != 0 || setup.expert > 1)) {
+    return SetupLimit::shard;
+  }
+  if (setup.expert > 1 && (model.experts % setup.expert != 0 || replicas % setup.expert != 0)) {
+    return SetupLimit::experts;
+  }
+  return setup.global_batch % (setup.micro_batch * setup.data) == 0 ? SetupLimit::none
+                                                                    : SetupLimit::batch;
+}
+
 void check_setup(const TrainingSetup& setup) {
   const Transformer& model = setup.model;
-  require(setup.tensor <= model.heads,
+  switch (limit_of(setup)) {
+    case SetupLimit::none:
+      return;
+    case SetupLimit::heads:
+      throw InputError(
           fmt::format("--tp {}: '{}' has {} heads", setup.tensor, model.name, model.heads),
           "a head or more for each tensor-parallel rank");
-  require(setup.pipeline * setup.interleave <= model.layers,
-          fmt::format("--pp {} with {} chunks each: '{}' has {} layers", setup.pipeline,
-                      setup.interleave, model.name, model.layers),
-          "a layer or more for each chunk");
-  require(setup.pipeline > 1 || setup.interleave == 1, "--interleave without a pipeline",
-          "--pp 2 or more");
-  require(setup.zero < 3 || setup.pipeline == 1, "--zero 3 with a pipeline",
-          "--zero 0 to 2, or --pp 1");
-  require(
-      setup.tensor_overlap != TensorOverlap::all || setup.tensor == 1 || setup.sequence_parallel,
-      "--tp-overlap all without sequence parallelism", "--tp-overlap none or backward");
-  const std::int64_t together = setup.micro_batch * setup.data;
-  require(setup.global_batch % together == 0,
-          fmt::format("--global-batch {}: {} ranks or groups of ranks with {} sequences each do "
-                      "not divide it",
-                      setup.global_batch, setup.data, setup.micro_batch),
-          fmt::format("a multiple of {}", together));
-  require(setup.shard == 0 || (setup.shard <= setup.data && setup.data % setup.shard == 0),
-          fmt::format("--shard {} of {} data-parallel ranks", setup.shard, setup.data),
-          "a number that divides them");
-  require(setup.expert == 1 ||
-              (model.experts % setup.expert == 0 && setup.data * setup.context % setup.expert == 0),
+    case SetupLimit::layers:
+      throw InputError(fmt::format("--pp {} with {} chunks each: '{}' has {} layers",
+                                   setup.pipeline, setup.interleave, model.name, model.layers),
+                       "a layer or more for each chunk");
+    case SetupLimit::interleave:
+      throw InputError("--interleave without a pipeline", "--pp 2 or more");
+    case SetupLimit::zero:
+      throw InputError("--zero 3 with a pipeline", "--zero 0 to 2, or --pp 1");
+    case SetupLimit::overlap:
+      throw InputError("--tp-overlap all without sequence parallelism",
+                       "--tp-overlap none or backward");
+    case SetupLimit::shard:
+      throw InputError(fmt::format("--shard {} of {} data-parallel ranks, --ep {}", setup.shard,
+                                   setup.data, setup.expert),
+                       "a number that divides the ranks, without --ep");
+    case SetupLimit::experts:
+      throw InputError(
           fmt::format("--ep {}: '{}' has {} experts, and there are {} data-parallel ranks",
                       setup.expert, model.name, model.experts, setup.data * setup.context),
           "a number that divides both");
+    case SetupLimit::batch:
+      throw InputError(
+          fmt::format("--global-batch {}: {} ranks or groups of ranks with {} sequences each do "
+                      "not divide it",
+                      setup.global_batch, setup.data, setup.micro_batch),
+          fmt::format("a multiple of {}", setup.micro_batch * setup.data));
+  }
 }
 
 LayerShare layer_share(const TrainingSetup& setup) {
@@ -163,16 +185,39 @@ double rank_vocabulary_parameters(const TrainingSetup& setup) {
          static_cast<double>(setup.whole_vocabulary ? 1 : setup.tensor);
 }
 
-double rank_parameters(const TrainingSetup& setup) {
-  const Transformer& model = setup.model;
-  const double dense =
-      layer_parameters(model) - static_cast<double>(model.experts) * ffn_parameters(model);
-  const double experts = static_cast<double>(model.experts) * ffn_parameters(model) /
-                         (model.experts > 1 ? static_cast<double>(setup.expert) : 1);
+std::int64_t chunk_layers(const TrainingSetup& setup, std::int64_t stage, std::int64_t chunk) {
+  const std::int64_t chunks = setup.pipeline * setup.interleave;
+  const bool one_more = chunk * setup.pipeline + stage < setup.model.layers % chunks;
+  return setup.model.layers / chunks + (one_more ? 1 : 0);
+}
+
+std::int64_t stage_layers(const TrainingSetup& setup, std::int64_t stage) {
+  std::int64_t layers = 0;
+  for (std::int64_t i = 0; i < setup.interleave; ++i) layers += chunk_layers(setup, stage, i);
+  return layers;
+}
+
+RankParameters rank_layer_parameters(const TrainingSetup& setup) {
+  const auto tensor = static_cast<double>(setup.tensor);
+  const double all = layer_parameters(setup.model) / tensor;
+  if (setup.expert == 1) return {all, 0};
+  const double experts =
+      static_cast<double>(setup.model.experts) * ffn_parameters(setup.model) / tensor;
+  return {all - experts, experts / static_cast<double>(setup.expert)};
+}
+
+RankParameters rank_parameters(const TrainingSetup& setup, std::int64_t stage) {
+  const RankParameters layer = rank_layer_parameters(setup);
+  const auto layers = static_cast<double>(stage_layers(setup, stage));
   const double embeddings = setup.pipeline == 1 ? 2 : 1;
-  return static_cast<double>(model.layers) / static_cast<double>(setup.pipeline) *
-             (dense + experts) / static_cast<double>(setup.tensor) +
-         embeddings * rank_vocabulary_parameters(setup);
+  return {layers * layer.dense + embeddings * rank_vocabulary_parameters(setup),
+          layers * layer.experts};
+}
+
+double sharded(const TrainingSetup& setup, const RankParameters& parameters, std::int64_t ranks) {
+  const auto all = static_cast<double>(ranks);
+  return parameters.dense / all +
+         parameters.experts / std::max(1.0, all / static_cast<double>(setup.expert));
 }
 
 double gradient_bytes_of(StepPrecision precision) {
@@ -219,18 +264,19 @@ double kept_of_layer(const TrainingSetup& setup) {
 }  // namespace
 
 StepMemory step_memory(const TrainingSetup& setup) {
-  const double parameters = rank_parameters(setup);
-  const double over = static_cast<double>(setup.data * setup.context);
-  const double sharded = setup.shard > 0 ? static_cast<double>(setup.shard) : over;
-  const auto split = [&](std::int64_t from) { return setup.zero >= from ? sharded : 1.0; };
+  const RankParameters parameters = rank_parameters(setup);
+  const std::int64_t over = setup.shard > 0 ? setup.shard : setup.data * setup.context;
+  const auto held = [&](std::int64_t from) {
+    return setup.zero >= from ? sharded(setup, parameters, over) : parameters.all();
+  };
   StepMemory memory;
   const double width = setup.precision == StepPrecision::amp ? full_bytes : half_bytes;
-  memory.parameters = width * parameters / split(3);
-  memory.gradients = gradient_bytes_of(setup.precision) * parameters / split(2);
-  memory.optimizer = state_bytes(setup.precision) * parameters / split(1);
+  memory.parameters = width * held(3);
+  memory.gradients = gradient_bytes_of(setup.precision) * held(2);
+  memory.optimizer = state_bytes(setup.precision) * held(1);
   const auto stages = static_cast<double>(setup.pipeline);
   const auto chunks = static_cast<double>(setup.interleave);
-  const double layers = static_cast<double>(setup.model.layers) / stages;
+  const auto layers = static_cast<double>(stage_layers(setup, 0));
   double in_flight = static_cast<double>(setup.microbatches());
   if (setup.pipeline == 1) {
     in_flight = 1;
@@ -246,8 +292,7 @@ StepMemory step_memory(const TrainingSetup& setup) {
                           static_cast<double>(setup.tensor);
   }
   if (setup.zero >= 3) {  // two layers are whole at a time
-    memory.other +=
-        2 * half_bytes * layer_parameters(setup.model) / static_cast<double>(setup.tensor);
+    memory.other += 2 * half_bytes * rank_layer_parameters(setup).all();
   }
   memory.other += fixed_bytes;
   return memory;

@@ -91,8 +91,21 @@ Recompute find_recompute(std::string_view option, std::string_view name);
 AttentionKind find_attention(std::string_view option, std::string_view name);
 TensorOverlap find_tensor_overlap(std::string_view option, std::string_view name);
 
-/// Throws InputError for a layout that cannot be: batches that do not divide, more tensor-parallel
-/// ranks than heads, more pipeline stages than layers, ZeRO 3 with a pipeline.
+/// Why a layout cannot be.
+enum class SetupLimit : std::uint8_t {
+  none,
+  heads,       ///< more tensor-parallel ranks
+  layers,      ///< more chunks
+  interleave,  ///< without a pipeline
+  zero,        ///< 3 with a pipeline
+  overlap,     ///< of whole products, without sequence parallelism
+  shard,       ///< that does not divide the ranks, or with experts on several ranks
+  experts,     ///< that do not divide
+  batch,       ///< that replicas and microbatches do not divide
+};
+/// The first limit that the layout breaks; the batch comes last.
+SetupLimit limit_of(const TrainingSetup& setup);
+/// Throws InputError for a layout that cannot be.
 void check_setup(const TrainingSetup& setup);
 
 /// How one rank computes its layers.
@@ -100,8 +113,24 @@ LayerShare layer_share(const TrainingSetup& setup);
 
 /// Parameters on one rank of an embedding, or of a head.
 double rank_vocabulary_parameters(const TrainingSetup& setup);
-/// Parameters on one rank: of the largest pipeline stage, before any sharding by ZeRO.
-double rank_parameters(const TrainingSetup& setup);
+/// Layers of a chunk of a pipeline stage: as many as the others, or one more in the first chunks.
+std::int64_t chunk_layers(const TrainingSetup& setup, std::int64_t stage, std::int64_t chunk);
+/// The same of all chunks of a stage; the first one has the most.
+std::int64_t stage_layers(const TrainingSetup& setup, std::int64_t stage);
+
+/// Parameters on one rank before any sharding by ZeRO, by the ranks that hold the same ones.
+struct RankParameters {
+  double dense = 0;    ///< all data- and context-parallel ranks hold them
+  double experts = 0;  ///< of experts on several ranks: those with the same experts hold them
+
+  double all() const { return dense + experts; }
+};
+/// Of one layer, and of a pipeline stage; the first one has the most.
+RankParameters rank_layer_parameters(const TrainingSetup& setup);
+RankParameters rank_parameters(const TrainingSetup& setup, std::int64_t stage = 0);
+/// What each of the ranks has that share dense parameters among `ranks` and experts among those of
+/// them with the same experts.
+double sharded(const TrainingSetup& setup, const RankParameters& parameters, std::int64_t ranks);
 /// Bytes of a gradient as it is reduced, and that the optimizer's step moves for a parameter.
 double gradient_bytes_of(StepPrecision precision);
 double optimizer_bytes_of(StepPrecision precision);

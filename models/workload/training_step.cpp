@@ -17,15 +17,6 @@ constexpr std::int64_t steady_turns = 3;
 /// Microbatches without a pipeline, likewise.
 constexpr std::int64_t steady_microbatches = 3;
 
-Rank gpus_of_node(const MachineCalls& calls) {
-  const Topology& topology = *calls.topology;
-  Rank ranks = 0;
-  for (const DeviceId gpu : calls.gpus) {
-    if (topology.node_of(gpu) == topology.node_of(calls.gpus.front())) ++ranks;
-  }
-  return std::max<Rank>(1, ranks);
-}
-
 double product_rate(const KernelTimes& kernels) {
   return kernels.gpu().flops * kernels.gpu().product;
 }
@@ -94,6 +85,15 @@ void slow_down(CallProgram& program, const Straggler& straggler) {
 }
 
 }  // namespace
+
+Rank gpus_of_node(const MachineCalls& calls) {
+  const Topology& topology = *calls.topology;
+  Rank ranks = 0;
+  for (const DeviceId gpu : calls.gpus) {
+    if (topology.node_of(gpu) == topology.node_of(calls.gpus.front())) ++ranks;
+  }
+  return std::max<Rank>(1, ranks);
+}
 
 StepMachine::StepMachine(const MachineCalls& calls, const KernelTable& table,
                          const std::string& gpu)

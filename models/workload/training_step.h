@@ -92,10 +92,10 @@ class StepMachine {
   FaultedRanks faulted_;
 };
 
-/// What is searched: layouts of a model on all GPUs of a machine.
+/// What is searched: layouts of a model on the GPUs of a machine.
 struct LayoutSearch {
-  TrainingSetup setup{};  ///< what stays: model, batches, precision
-  Rank ranks = 1;
+  /// What stays: model, batches, precision; and more than one context- or expert-parallel rank.
+  TrainingSetup setup{};
   std::size_t limit = 10;  ///< layouts that are wanted, the quickest first
   bool by_speed = false;   ///< batches are divided as predict_by_speed() does
 };
@@ -104,12 +104,38 @@ struct LayoutSearch {
 struct FoundLayout {
   TrainingSetup setup{};
   StepPrediction step{};
+  Rank per_node = 1;  ///< GPUs of each node that it has (some_of_each_node())
 };
 
-/// Tries all layouts of tensor (inside a node), pipeline and data parallelism, microbatches of 1 to
-/// 16, ZeRO 0, 1 and 3, without and with full recomputation, that fit into memory; gives the
-/// quickest. `tried` hears how many there were.
-std::vector<FoundLayout> search_layouts(StepMachine& machine, const LayoutSearch& search,
-                                        std::size_t& tried);
+/// How many layouts can run, and what keeps the others from it.
+struct LayoutCounts {
+  std::size_t fit = 0;
+  std::size_t too_large = 0;       ///< that can be, and need more memory
+  double least_memory = 0;         ///< of these, bytes of a GPU; 0 without any
+  double memory = 0;               ///< bytes of a GPU that a layout may need
+  std::size_t of_batch = 0;        ///< whose replicas and microbatches do not divide the batch
+  std::int64_t smaller_batch = 0;  ///< the nearest that lets one of these run; 0: none
+  std::int64_t larger_batch = 0;
+};
+/// Why none of them can run, in a sentence without a full stop.
+std::string why_none(const LayoutCounts& counts, const TrainingSetup& setup);
+
+/// The layouts that were found, the quickest first.
+struct FoundLayouts {
+  std::vector<FoundLayout> layouts{};
+  LayoutCounts counts{};
+};
+
+/// Tries all layouts of tensor (inside a node), pipeline, data, context and expert parallelism,
+/// microbatches of 1 to 16, ZeRO 0, 1 and 3, without and with full recomputation, that fit into
+/// memory. Stages may be uneven. Context parallelism is tried of single sequences. Where nodes have
+/// no power of two of GPUs, layouts of the power of two below are tried as well.
+FoundLayouts search_layouts(const MachineCalls& calls, const KernelTable& table,
+                            const LayoutSearch& search);
+
+/// GPUs in use on the node of the first of them.
+Rank gpus_of_node(const MachineCalls& calls);
+/// The first GPUs of each node, so many of them.
+MachineCalls some_of_each_node(MachineCalls calls, Rank per_node);
 
 }  // namespace collsim

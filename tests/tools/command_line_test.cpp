@@ -4,12 +4,17 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "sim/base/input_error.h"
+#include "tests/support/temporary_file.h"
 #include "tests/tools/command_outcome.h"
+#include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/size_option.h"
 #include "tools/collsim/core/subcommand.h"
@@ -109,6 +114,205 @@ TEST_F(CommandLine, i_is_the_step_between_sizes) {
   expect_message({"run", "switch-8", "-b", "8", "-e", "1G", "-i", "1"}, "--stepbytes: 1");
   expect_message({"run", "switch-8", "-b", "8", "-e", "1G", "-i", "0"}, "--stepbytes: 0");
   expect_message({"run", "switch-8", "-i", "1M", "-f", "2"}, "both -i and -f");
+}
+
+/// A mode of a command, and a question in it.
+struct AskedMode {
+  std::string command;
+  std::string mode;
+  Args question;
+};
+
+/// Words that each option can take; the first one that changes an answer counts.
+const std::map<std::string, Args>& words_of_options() {
+  static const std::map<std::string, Args> words{
+      {"topology", {"dgx-a100"}},
+      {"nodes", {"2", "3"}},
+      {"ranks", {"1", "2"}},
+      {"gpus", {"16"}},
+      {"model", {"gpt-7.5b"}},
+      {"tp", {"4", "1"}},
+      {"pp", {"2"}},
+      {"cp", {"2"}},
+      {"ep", {"8", "2"}},
+      {"interleave", {"2"}},
+      {"zero", {"1"}},
+      {"shard", {"2"}},
+      {"micro-batch", {"2"}},
+      {"global-batch", {"64"}},
+      {"seq", {"1024"}},
+      {"precision", {"fp8", "bf16"}},
+      {"recompute", {"full"}},
+      {"attention", {"eager"}},
+      {"tp-overlap", {"backward"}},
+      {"bucket", {"64M"}},
+      {"env", {"NCCL_ALGO=Ring", "NCCL_NVLS_ENABLE=0"}},
+      {"trace", {"FILE"}},
+      {"validate", {"published"}},
+      {"batch", {"7"}},
+      {"context", {"999"}},
+      {"straggler", {"1:2"}},
+      {"slow-nic", {"0.25"}},
+      {"set", {"nic=100Gb/s", "inside=pcie3"}},
+      {"placement", {"list:node[0]", "random"}},
+      {"fault", {"link: node0/gpu0 - node0/nvswitch0, bandwidth: 20%"}},
+      {"fabric", {"hdr-fat-tree"}},
+      {"bytes", {"2GB"}},
+      {"parameters", {"7B"}},
+      {"collective", {"all_gather", "moe_dispatch", "all_gather_v"}},
+      {"nccl-version", {"2.18", "2.27"}},
+      {"compute-time", {"1s"}},
+      {"scaling", {"strong"}},
+      {"target-time", {"1us"}},
+      {"target-share", {"1%"}},
+      {"prices", {"no-such-file"}},
+      {"price", {"H100=99"}},
+      {"vendor", {"nobody"}},
+      {"cost", {"buy"}},
+      {"tokens-total", {"1T"}},
+      {"deadline", {"1d"}},
+      {"budget", {"10"}},
+      {"hourly-budget", {"200"}},
+      {"mtbf", {"10d"}},
+      {"checkpoint-time", {"10min"}},
+      {"restart-time", {"3h"}},
+      {"repair-time", {"90d"}},
+      {"spares", {"3"}},
+      {"kernels", {"sglang", "deepep-low-latency"}},
+      {"tokens", {"64"}},
+      {"hidden", {"4096"}},
+      {"top-k", {"2"}},
+      {"experts", {"64"}},
+      {"hosts-per-token", {"1"}},
+      {"type", {"bf16"}},
+      {"sms", {"8"}},
+      {"skew", {"hot:4"}},
+      {"matrix", {"no-such-file"}},
+      {"size", {"2M"}},
+      {"svg", {"FILE"}},
+      {"alpha", {"1us"}},
+      {"bandwidth", {"10GB/s"}},
+      {"ranks-per-node", {"2"}},
+      {"rank-list", {"0,2"}},
+      {"datatype", {"half", "int8"}},
+      {"op", {"max", "avg"}},
+      {"root", {"1"}},
+      {"algorithm", {"tree", "two_shot"}},
+      {"protocol", {"ll"}},
+      {"schedule", {"textbook", "nccl"}},
+      {"channels", {"2"}},
+      {"chunk", {"64K"}},
+      {"minbytes", {"512"}},
+      {"maxbytes", {"4M"}},
+      {"stepfactor", {"1.5"}},
+      {"stepbytes", {"512K"}},
+      {"calibration", {"h100", "ideal"}},
+      {"seed", {"7"}},
+      {"engine", {"analytic"}},
+      {"sliders", {"FILE"}},
+      {"orders", {"1"}},
+  };
+  return words;
+}
+
+/// Whether an option with one of its words is refused, changes what is printed, or writes a file.
+bool is_heeded_or_refused(const AskedMode& asked, const Outcome& without,
+                          const ListedOption& option) {
+  const auto found = words_of_options().find(option.name);
+  Args words = found == words_of_options().end() ? Args{""} : found->second;
+  if (!option.takes_value) words = {""};
+  for (std::string& word : words) {
+    const test::TemporaryFile file("written", "");
+    if (word == "FILE") word = file.path().string();
+    Args args = asked.question;
+    args.push_back("--" + option.name);
+    if (!word.empty()) args.push_back(word);
+    const Outcome outcome = run(args);
+    const bool writes = word == file.path() && std::filesystem::file_size(file.path()) > 0;
+    if (outcome.status != without.status || outcome.out != without.out || writes) return true;
+  }
+  return false;
+}
+
+/// Small questions, one for each mode.
+std::vector<AskedMode> asked_modes() {
+  const std::string program = COLLSIM_SOURCE_DIR "/tests/data/programs/decode-small.yaml";
+  const Args numbers{"--alpha", "1us", "--bandwidth", "50GB/s", "-n", "8"};
+  const auto of_call = [](const std::string& command, const Args& more) {
+    Args args{command, "hgx-h200-4", "-b", "64K"};
+    if (command != "explain") args.insert(args.end(), {"-e", "128K"});
+    args.insert(args.end(), more.begin(), more.end());
+    return args;
+  };
+  std::vector<AskedMode> all{
+      {"step", "--validate", {"step", "--validate", "h100x2"}},
+      {"step", "a program", {"step", program, "-t", "hgx-h200-2"}},
+      {"step", "--check", {"step", program, "--check"}},
+      {"step", "--decode", {"step", "dgx-h100", "--model", "llama3-8b", "--decode", "--tp", "8"}},
+      {"step", "--prefill", {"step", "dgx-h100", "--model", "llama3-8b", "--prefill", "--tp", "8"}},
+      {"step",
+       "one training layout",
+       {"step", "dgx-h100", "--model", "llama3-8b", "--tp", "8", "--global-batch", "8"}},
+      {"plan", "what a step moves", {"plan", "dgx-h100", "--nodes", "1,2", "-b", "1GB"}},
+      {"plan", "--decode", {"plan", "dgx-h100", "--decode", "--model", "llama3-8b", "--tp", "2"}},
+      {"plan", "--exchange", {"plan", "dgx-h100", "--exchange", "--ep", "16", "--tokens", "128"}},
+      {"exchange", "a mixture of experts", {"exchange", "dgx-h100-x2", "--tokens", "128"}},
+      {"exchange", "--size", {"exchange", "dgx-h100", "-c", "all_to_all_v", "--size", "1M"}},
+      {"check", "a program", {"check", program}},
+      {"check", "textbook plans", {"check", "-a", "ring", "-n", "2..4"}},
+  };
+  for (const std::string command : {"run", "estimate", "explain"}) {
+    all.push_back({command, "NCCL's schedule", of_call(command, {})});
+    all.push_back({command, "--kernels", of_call(command, {"--kernels", "vllm"})});
+    all.push_back({command, "--registered", of_call(command, {"--registered"})});
+    all.push_back({command, "a textbook schedule",
+                   of_call(command, {"--schedule", "textbook", "-a", "ring"})});
+  }
+  return all;
+}
+
+/// Options that change nothing in a question this small, though the mode heeds them.
+bool is_without_effect(const AskedMode& asked, const std::string& option) {
+  const std::map<std::string, std::string> none{};
+  const auto found = none.find(asked.command + " " + asked.mode);
+  return found != none.end() &&
+         (" " + found->second + " ").find(" " + option + " ") != std::string::npos;
+}
+
+// Every option in every mode: given, it changes the answer or is refused.
+TEST_F(CommandLine, no_option_is_passed_over) {
+  std::set<std::string> passed_over;
+  for (const AskedMode& asked : asked_modes()) {
+    const Outcome without = run(asked.question);
+    EXPECT_LE(without.status, exit_answer_is_no) << asked.command << ": " << without.err;
+    for (const ListedOption& option :
+         read_listed_options(run({asked.command, "--list-options"}).out)) {
+      const bool always = option.name == "help" || option.name == "time-limit" ||
+                          option.name == "format" || option.is_positional;
+      if (always || is_without_effect(asked, option.name)) continue;
+      if (is_heeded_or_refused(asked, without, option)) continue;
+      passed_over.insert(asked.command + " " + asked.mode + " --" + option.name);
+    }
+  }
+  EXPECT_EQ(passed_over, std::set<std::string>());
+}
+
+// A word of the table that is no option heeds nothing, and an option that no mode heeds is none.
+TEST_F(CommandLine, modes_and_options_are_the_same) {
+  std::map<std::string, std::set<std::string>> heeded;
+  for (const Mode& mode : modes()) {
+    std::istringstream words(mode.options + ' ' + mode.shown);
+    for (std::string word; words >> word;) heeded[mode.command].insert(word);
+  }
+  for (const auto& [command, options] : heeded) {
+    std::set<std::string> listed{"format"};
+    for (const ListedOption& option : read_listed_options(run({command, "--list-options"}).out)) {
+      if (option.name != "help" && option.name != "time-limit") listed.insert(option.name);
+    }
+    std::set<std::string> known = options;
+    known.insert("format");
+    EXPECT_EQ(known, listed) << command;
+  }
 }
 
 TEST(Sizes, take_fractions_and_letters_of_either_case) {

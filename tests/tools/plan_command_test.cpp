@@ -77,7 +77,7 @@ TEST(PlanCommand, plans_for_steps_on_listed_nodes_and_with_faults) {
   args.insert(args.end(), {"--placement", "list:node[0,4]", "--nodes", "4"});
   EXPECT_NE(error_of(args).find("4 nodes, of which the list has 2"), std::string::npos);
   EXPECT_NE(error_of({"dgx-h100", "-b", "1M", "--fault", "link: node0/nic0, dead: true"})
-                .find("without --step"),
+                .find("--fault is not heeded by what a step moves"),
             std::string::npos);
 }
 

@@ -226,11 +226,107 @@ TEST(StepPlan, waits_for_a_fault_wherever_it_is) {
   }
 }
 
-TEST(StepPlan, refuses_what_no_machine_holds) {
+/// What a plan says of the only machine that it cannot use.
+std::string only_warning(const StepPlanRequest& request) {
+  const StepPlan plan = plan_steps(request);
+  EXPECT_TRUE(plan.rows.empty());
+  return plan.warnings.empty() ? "" : *plan.warnings.begin();
+}
+
+// 405 billion parameters take 16 bytes and more each with all states, of 16 GPUs of 80 GB.
+TEST(StepPlan, says_which_limit_is_in_the_way) {
   const ShippedData shipped;
   StepPlanRequest request = request_of({"dgx-a100"});
+  request.alternatives.front().nodes = {1};
   request.setup.model = find_transformer("llama3-405b");
-  EXPECT_THROW(plan_steps(request), InputError);
+  EXPECT_NE(only_warning(request).find("the smallest needs "), std::string::npos)
+      << only_warning(request);
+  // 37 nodes: more stages than llama2-7b has layers, so that 37 replicas or more divide the batch.
+  request = request_of({"dgx-a100"});
+  request.alternatives.front().nodes = {37};
+  EXPECT_NE(only_warning(request).find("a batch of 37 or 74 would do"), std::string::npos)
+      << only_warning(request);
+}
+
+LayoutSearch search_of(const char* model, std::int64_t batch) {
+  LayoutSearch search;
+  search.setup.model = find_transformer(model);
+  search.setup.global_batch = batch;
+  search.limit = 1;
+  return search;
+}
+
+FoundLayouts layouts_on(const Topology& topology, const LayoutSearch& search) {
+  MachineCalls calls;
+  calls.topology = &topology;
+  calls.gpus.assign(topology.gpus().begin(), topology.gpus().end());
+  return search_layouts(calls, load_kernel_table(), search);
+}
+
+// Whatever the count of nodes, a batch that is a power of two finds a layout: three, five and more
+// stages of 80 layers are uneven.
+TEST(StepPlan, finds_uneven_stages) {
+  const ShippedData shipped;
+  for (const std::uint32_t nodes : {3U, 6U, 7U, 9U, 12U}) {
+    const Topology topology = compose(load_parts("dgx-h100"), nodes);
+    const FoundLayouts found = layouts_on(topology, search_of("llama3-70b", 1024));
+    ASSERT_EQ(found.layouts.size(), 1U) << nodes << why_none(found.counts, {});
+    EXPECT_EQ(found.layouts.front().setup.ranks(), 8 * nodes);
+  }
+}
+
+// 27 layers of 80 in each of two stages and 26 in the third: all of them are somewhere, and a step
+// of even stages of 27 layers is as long.
+TEST(StepPlan, gives_every_layer_to_a_stage) {
+  const ShippedData shipped;
+  TrainingSetup setup;
+  setup.model = find_transformer("llama3-70b");
+  for (setup.pipeline = 1; setup.pipeline <= 40; ++setup.pipeline) {
+    for (setup.interleave = 1; setup.pipeline * setup.interleave <= 80; ++setup.interleave) {
+      std::int64_t layers = 0;
+      for (std::int64_t stage = 0; stage < setup.pipeline; ++stage) {
+        layers += stage_layers(setup, stage);
+        EXPECT_LE(stage_layers(setup, stage), stage_layers(setup, 0));
+      }
+      EXPECT_EQ(layers, 80) << setup.pipeline << " " << setup.interleave;
+    }
+  }
+}
+
+// Of 72 GPUs 64 can be used where the heads and the batch are powers of two; not only then.
+TEST(StepPlan, uses_a_power_of_two_of_a_nodes_gpus) {
+  const ShippedData shipped;
+  const Topology topology = compose(load_parts("gb200-nvl72"), 1);
+  const FoundLayouts found = layouts_on(topology, search_of("llama3-8b", 256));
+  ASSERT_EQ(found.layouts.size(), 1U);
+  EXPECT_EQ(found.layouts.front().setup.ranks(), 64);
+  EXPECT_EQ(found.layouts.front().per_node, 64U);
+}
+
+// A mixture of experts: P parameters of experts in a layer, and the rest. Ranks that hold the same
+// experts, d c / e of them, share their states, and all d c share the others'.
+TEST(StepPlan, shares_states_of_experts_among_those_who_hold_them) {
+  const ShippedData shipped;
+  TrainingSetup setup;
+  setup.model = find_transformer("mixtral-8x7b");
+  const double layers = static_cast<double>(setup.model.layers);
+  const double experts = layers * 8 * ffn_parameters(setup.model);
+  const double others =
+      layers * layer_parameters(setup.model) - experts + 2 * embedding_parameters(setup.model);
+  setup.zero = 1;
+  for (const std::int64_t data : {8, 16, 64}) {
+    for (const std::int64_t context : {1, 2}) {
+      for (const std::int64_t expert : {1, 2, 4, 8}) {
+        setup.data = data;
+        setup.context = context;
+        setup.expert = expert;
+        const auto ranks = static_cast<double>(data * context);
+        // All states of all ranks are one copy of the model's, whatever the layout.
+        EXPECT_NEAR(step_memory(setup).optimizer, 12 * (others + experts) / ranks, 1)
+            << data << " " << context << " " << expert;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -144,7 +144,7 @@ TEST(TrainingProgram, reduces_each_microbatch_with_zero_2) {
   TrainingSetup setup = small_setup();
   setup.data = 2;
   setup.global_batch = 6;
-  const double gradients = 4 * rank_parameters(setup);
+  const double gradients = 4 * rank_parameters(setup).all();
   for (const bool overlaps : {false, true}) {
     setup.overlap_gradients = overlaps;
     for (const std::int64_t zero : {1, 2}) {
@@ -204,7 +204,7 @@ TEST(TrainingProgram, copies_gradients_into_buckets_and_back) {
   setup.overlap_gradients = true;
   setup.precision = StepPrecision::bf16_pure;
   const double none = step_time(setup, 1);
-  const double copy = 4 * rank_parameters(setup) / 1e12;
+  const double copy = 4 * rank_parameters(setup).all() / 1e12;
   setup.copies_buckets = true;
   EXPECT_NEAR(step_time(setup, 1) - none, copy, 0.01 * copy);
   setup.copies_back = true;

@@ -17,6 +17,7 @@
 #include "sim/nccl/nccl_plan.h"
 #include "sim/nccl/nccl_point_to_point.h"
 #include "sim/plan/checker.h"
+#include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
@@ -346,18 +347,21 @@ int run_check(std::span<const std::string> args, std::ostream& out, std::ostream
   if (!values) return exit_ok;
   if (values->contains("topology")) {
     const auto& subject = (*values)["topology"].as<std::string>();
-    if (is_program(subject)) return check_program(subject, out);
+    if (is_program(subject)) {
+      heed_only(*values, "check", {"a program"});
+      return check_program(subject, out);
+    }
   }
   const std::string schedule = schedule_of(*values);
-  if (schedule == "nccl") return check_nccl(*values, out, err);
+  if (schedule == "nccl") {
+    heed_only(*values, "check", {"NCCL's plans"});
+    return check_nccl(*values, out, err);
+  }
   if (schedule != "textbook") {
     throw InputError(fmt::format("--schedule: unknown schedule '{}'", schedule),
                      "textbook or nccl");
   }
-  if (values->count("topology") != 0) {
-    throw InputError("--schedule textbook with a machine, but textbook plans depend only on ranks",
-                     "--ranks and --ranks-per-node");
-  }
+  heed_only(*values, "check", {"textbook plans"});
   return check_textbook(*values, out);
 }
 

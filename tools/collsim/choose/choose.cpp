@@ -17,6 +17,7 @@
 #include "tools/collsim/choose/choice_report.h"
 #include "tools/collsim/choose/symmetric_report.h"
 #include "tools/collsim/core/format.h"
+#include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
@@ -97,6 +98,7 @@ int run_choose(std::span<const std::string> args, std::ostream& out, std::ostrea
   require_choice(nccl);
   const std::string name = std::filesystem::path(machine).filename().string();
   const Format format = format_option(*values);
+  require_heeded(*values, {{"registered", format != Format::golden, "--format table or json"}});
   if (format == Format::golden) {
     print_golden(nccl, name, out);
     return exit_ok;

@@ -21,6 +21,7 @@
 #include "sim/base/units.h"
 #include "sim/topologies/loader.h"
 #include "tools/collsim/core/format.h"
+#include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/replace_file.h"
@@ -37,6 +38,7 @@
 #include "tools/collsim/report/png.h"
 #include "tools/collsim/report/records.h"
 #include "tools/collsim/report/report.h"
+#include "tools/collsim/request/call_options.h"
 #include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
@@ -442,7 +444,7 @@ void check_files(const po::variables_map& values) {
 }
 
 po::options_description crossover_options() {
-  po::options_description options = request_options(RequestedSizes::sweep, formats_with_page());
+  po::options_description options = request_options(RequestedSizes::several, formats_with_page());
   options.add_options()  //
       ("over-ranks", po::value<std::string>(),
        "rank counts, such as 2..8,16 (default: --ranks, or all GPUs)")  //
@@ -470,11 +472,7 @@ constexpr Bytes largest_of_kernels{16 << 20};
 
 int compare_kernels(const po::variables_map& values, const std::string& command, std::ostream& out,
                     std::ostream& err) {
-  for (const char* option : {"export-tuner", "export-env"}) {
-    if (!values.contains(option)) continue;
-    throw InputError(fmt::format("--{} of peer kernels", option),
-                     "--html, --svg, --png or --export-thresholds");
-  }
+  heed_only(values, "crossover", {"--kernels"});
   CallRequest request = read_kernel_request(values, err);
   check_files(values);
   if (!values.contains("maxbytes") && !values.contains("scenario")) {
@@ -493,10 +491,11 @@ int run_crossover(std::span<const std::string> args, std::ostream& out, std::ost
   if (asks_for_kernels(*values)) {
     return compare_kernels(*values, command_text("crossover", args), out, err);
   }
-  if (values->contains("export-thresholds")) {
-    throw InputError("--export-thresholds without peer kernels", "also --kernels, such as vllm");
-  }
   CallRequest request = read_request(*values, err);
+  const bool maps = asks_for_map(*values);
+  heed_schedules("crossover", *values, request,
+                 maps ? "a map of NCCL's schedule" : "NCCL's schedule",
+                 maps ? "a map of textbook schedules" : "a textbook schedule");
   check_files(*values);
   if (!values->contains("maxbytes") && !values->contains("scenario")) {
     request.scenario.sizes.to = std::min(request.scenario.sizes.to, largest_by_default);
@@ -504,7 +503,7 @@ int run_crossover(std::span<const std::string> args, std::ostream& out, std::ost
   }
   const auto gpus = gpus_of(request, *values);
   const bool by_nccl = common_schedule(request.scenario.runs) == ScheduleKind::nccl;
-  if (asks_for_map(*values)) {
+  if (maps) {
     if (!by_nccl) {
       const bool named = values->contains("algorithm") || values->contains("scenario");
       answer_textbook_map(request, *values, textbook_curves(request, gpus, named),

@@ -6,6 +6,7 @@
 #include "tools/collsim/report/call_rows.h"
 #include "tools/collsim/report/kernel_rows.h"
 #include "tools/collsim/report/report.h"
+#include "tools/collsim/request/call_options.h"
 #include "tools/collsim/request/call_request.h"
 #include "tools/collsim/request/kernel_option.h"
 
@@ -47,9 +48,9 @@ int run_estimate(std::span<const std::string> args, std::ostream& out, std::ostr
   add_registered_option(options);
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  if (answer_kernel_question(*values, false, command_text("estimate", args), out, err))
-    return exit_ok;
+  if (answer_kernel_question(*values, "estimate", args, out, err)) return exit_ok;
   const CallRequest request = read_request(*values, err);
+  heed_schedules("estimate", *values, request);
   const auto printer = make_call_printer(request.format, command_text("estimate", args), out);
   for (const RunSpec& run : request.scenario.runs) write_rows(request, run, *printer, err);
   printer->finish();

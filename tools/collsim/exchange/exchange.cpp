@@ -16,6 +16,7 @@
 #include "sim/base/input_error.h"
 #include "sim/base/text_file.h"
 #include "tools/collsim/core/format.h"
+#include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/replace_file.h"
@@ -281,9 +282,13 @@ int run_exchange(std::span<const std::string> args, std::ostream& out, std::ostr
     check_writable((*values)["svg"].as<std::string>());
     check_not_input((*values)["svg"].as<std::string>());
   }
-  ExchangeQuestion question = read_question(*values, err);
   const auto& call = (*values)["collective"].as<std::string>();
   const bool by_sizes = call == "all_to_all_v" || call == "all_gather_v";
+  const char* const sizes = values->contains("matrix") ? "--matrix" : "--size";
+  heed_only(*values, "exchange", {by_sizes ? sizes : "a mixture of experts"});
+  const bool deepep = (*values)["kernels"].as<std::string>() == "deepep";
+  require_heeded(*values, {{"sms", by_sizes || deepep, "--kernels deepep"}});
+  ExchangeQuestion question = read_question(*values, err);
   const std::vector<ExchangeRow> rows =
       by_sizes ? sized_rows(*values, question) : expert_rows(*values, question);
   if (values->contains("svg")) {

@@ -8,6 +8,7 @@
 #include "models/scenario/scenario.h"
 #include "sim/base/input_error.h"
 #include "sim/fabric/engine.h"
+#include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
@@ -17,6 +18,7 @@
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/call_rows.h"
 #include "tools/collsim/report/records.h"
+#include "tools/collsim/request/call_options.h"
 #include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
@@ -93,8 +95,8 @@ int run_explain(std::span<const std::string> args, std::ostream& out, std::ostre
   const bool registered = asks_for_registered(*values);
   const auto question = kernel_question(*values);
   const bool with_user_buffers = (*values)["user-buffers"].as<bool>();
-  if (with_user_buffers && (registered || question)) {
-    throw InputError("--user-buffers with --kernels or --registered", "one of them");
+  if (registered || question) {
+    heed_only(*values, "explain", {registered ? "--registered" : "--kernels"});
   }
   const CallRequest request =
       question ? read_kernel_request(*values, err) : read_request(*values, err);
@@ -109,6 +111,7 @@ int run_explain(std::span<const std::string> args, std::ostream& out, std::ostre
     write_answer(request.format, explain_kernels(request, *question, only_size(request)), out);
     return exit_ok;
   }
+  heed_schedules("explain", *values, request);
   const std::vector<ExplainedCall> calls = explain_calls(request, err);
   write_answer(request.format, answer_of(request, calls, with_user_buffers), out);
   return exit_ok;

@@ -20,6 +20,7 @@
 #include "sim/base/text.h"
 #include "sim/topologies/loader.h"
 #include "tools/collsim/core/format.h"
+#include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/size_option.h"
 #include "tools/collsim/core/subcommand.h"
@@ -324,6 +325,8 @@ PriceSheet read_prices(const po::variables_map& values, CostBasis basis) {
 
 CapacityRequest read_plan(const po::variables_map& values) {
   using namespace std::string_view_literals;
+  const bool by_parameters = values.contains("model") || values.contains("parameters");
+  require_heeded(values, {{"precision", by_parameters, "--model or --parameters"}});
   CapacityRequest request;
   request.workloads = read_workloads(values);
   request.alternatives = read_alternatives(values);
@@ -401,14 +404,10 @@ po::options_description plan_options() {
 
 /// What is planned for: "step", "decode", "exchange", or "" for what a step moves.
 std::string question_of(const po::variables_map& values) {
-  std::string question;
   for (const char* const each : {"step", "decode", "exchange"}) {
-    if (!values[each].as<bool>()) continue;
-    if (!question.empty())
-      throw InputError(fmt::format("both --{} and --{}", question, each), "one");
-    question = each;
+    if (values[each].as<bool>()) return each;
   }
-  return question;
+  return {};
 }
 
 CapacityPlan answer_of(CapacityRequest& request, std::ostream& err) {
@@ -424,6 +423,9 @@ CapacityPlan answer_of(CapacityRequest& request, std::ostream& err) {
 int plan_for_steps(const po::variables_map& values, std::span<const std::string> args,
                    std::ostream& out, std::ostream& err) {
   using namespace std::string_view_literals;
+  const bool counted = !values.contains("hourly-budget");
+  require_heeded(values, {{"nodes", counted, "--hourly-budget, which says how many"},
+                          {"gpus", counted, "--hourly-budget, which says how many"}});
   StepPlanRequest request = read_step_plan(values);
   request.alternatives = read_alternatives(values);
   add_faulty_machines(request.alternatives, values);
@@ -441,10 +443,8 @@ int run_plan(std::span<const std::string> args, std::ostream& out, std::ostream&
   const auto values = parse_options(plan_options(), usage, epilogue, "topology", args, out);
   if (!values) return exit_ok;
   const std::string question = question_of(*values);
+  heed_only(*values, "plan", {question.empty() ? "what a step moves" : "--" + question});
   if (question == "step") return plan_for_steps(*values, args, out, err);
-  if (values->contains("fault") || (*values)["by-speed"].as<bool>()) {
-    throw InputError("plan: --fault or --by-speed without --step", "--step --model NAME");
-  }
   if (!question.empty()) {
     std::vector<Alternative> alternatives = read_alternatives(*values);
     refuse_lists(alternatives, question);

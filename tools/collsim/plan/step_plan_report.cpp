@@ -20,6 +20,8 @@ constexpr double bytes_of_giga = 1e9;
 std::string layout_of(const StepPlanRow& row) {
   const TrainingSetup& setup = row.layout.setup;
   std::string text = fmt::format("tp {} pp {} dp {}", setup.tensor, setup.pipeline, setup.data);
+  if (setup.context > 1) text += fmt::format(" cp {}", setup.context);
+  if (setup.expert > 1) text += fmt::format(" ep {}", setup.expert);
   if (setup.interleave > 1) text += fmt::format(" v {}", setup.interleave);
   if (setup.zero > 0) text += fmt::format(" zero {}", setup.zero);
   text += fmt::format(" micro {}", setup.micro_batch);
@@ -185,6 +187,7 @@ std::vector<Record> step_plan_records(const StepPlanRequest& request, const Step
 std::string step_plan_headline(const StepPlanRequest& request, const StepPlan& plan) {
   const StepPlanRow* const best = best_row(plan);
   const std::string& model = request.setup.model.name;
+  if (plan.rows.empty()) return fmt::format("No machine here can run {}.", model);
   if (best == nullptr) {
     const bool met = std::any_of(plan.rows.begin(), plan.rows.end(),
                                  [](const StepPlanRow& row) { return row.meets; });
@@ -215,6 +218,7 @@ std::string step_plan_headline(const StepPlanRequest& request, const StepPlan& p
 
 void print_step_plan(const StepPlanRequest& request, const StepPlan& plan, std::ostream& out) {
   fmt::print(out, "{}\n\n", step_plan_headline(request, plan));
+  if (plan.rows.empty()) return;
   std::size_t width = 10;
   std::size_t layout_width = 8;
   for (const StepPlanRow& row : plan.rows) {

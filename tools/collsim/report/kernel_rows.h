@@ -2,14 +2,17 @@
 
 #include <boost/program_options.hpp>
 #include <iosfwd>
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace collsim::command {
 
 /// Answers a question with --registered or --kernels, by rows for each kernel that it names, in
-/// their order; false for any other question. `simulated`: see PeerCalls. `command` is what made
-/// the answer. Throws InputError.
-bool answer_kernel_question(const boost::program_options::variables_map& values, bool simulated,
-                            const std::string& command, std::ostream& out, std::ostream& err);
+/// their order; false for any other question. `command` is `run`, which simulates (PeerCalls), or
+/// `estimate`. Throws InputError, also for options that such a question does not heed.
+bool answer_kernel_question(const boost::program_options::variables_map& values,
+                            std::string_view command, std::span<const std::string> args,
+                            std::ostream& out, std::ostream& err);
 
 }  // namespace collsim::command

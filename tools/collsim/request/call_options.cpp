@@ -4,6 +4,7 @@
 
 #include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"
+#include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/replace_file.h"
 
@@ -34,6 +35,16 @@ std::optional<Rank> ranks_of_node(const po::variables_map& values, Rank ranks) {
   if (ranks % nodes == 0) return ranks / nodes;
   throw InputError(fmt::format("--nodes: {} ranks do not fill {} nodes equally", ranks, nodes),
                    "a divisor of the ranks");
+}
+
+void heed_schedules(std::string_view command, const po::variables_map& values,
+                    const CallRequest& request, const std::string& by_nccl,
+                    const std::string& textbook) {
+  std::vector<std::string> names;
+  for (const RunSpec& run : request.scenario.runs) {
+    names.push_back(run.schedule == ScheduleKind::nccl ? by_nccl : textbook);
+  }
+  heed_only(values, command, names);
 }
 
 std::string output_file(std::string_view command, std::string_view form,

@@ -23,4 +23,10 @@ std::optional<Rank> ranks_of_node(const boost::program_options::variables_map& v
 std::string output_file(std::string_view command, std::string_view form,
                         const boost::program_options::variables_map& values);
 
+/// Refuses options that no run of the request heeds: those of `by_nccl` or `textbook`, the names of
+/// the command's modes for the two kinds of schedules, are heeded by such runs.
+void heed_schedules(std::string_view command, const boost::program_options::variables_map& values,
+                    const CallRequest& request, const std::string& by_nccl = "NCCL's schedule",
+                    const std::string& textbook = "a textbook schedule");
+
 }  // namespace collsim::command

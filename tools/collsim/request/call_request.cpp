@@ -21,6 +21,7 @@
 #include "sim/topologies/alpha_beta.h"
 #include "sim/topologies/cluster_name.h"
 #include "sim/topologies/loader.h"
+#include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/size_option.h"
@@ -349,14 +350,16 @@ void add_nccl_options(po::options_description& options) {
 }
 
 void add_size_options(po::options_description& options, RequestedSizes sizes) {
-  const bool sweep = sizes == RequestedSizes::sweep;
+  const bool one = sizes == RequestedSizes::one;
   options.add_options()  //
-      ("minbytes,b", po::value<Bytes>(), sweep ? "smallest size (default 8)" : "the size");
-  if (!sweep) return;
-  options.add_options()                                                                //
-      ("maxbytes,e", po::value<Bytes>(), "largest size (default 1G)")                  //
-      ("stepfactor,f", po::value<double>(), "factor between sizes (default 2)")        //
-      ("stepbytes,i", po::value<Bytes>(), "bytes between sizes, instead of a factor")  //
+      ("minbytes,b", po::value<Bytes>(), one ? "the size" : "smallest size (default 8)");
+  if (one) return;
+  options.add_options()                                                          //
+      ("maxbytes,e", po::value<Bytes>(), "largest size (default 1G)")            //
+      ("stepfactor,f", po::value<double>(), "factor between sizes (default 2)")  //
+      ("stepbytes,i", po::value<Bytes>(), "bytes between sizes, instead of a factor");
+  if (sizes != RequestedSizes::sweep) return;
+  options.add_options()  //
       ("nccl-estimate", po::bool_switch(),
        "also show NCCL's own estimate, by which it chooses")  //
       ("wide", po::bool_switch(), "show all columns (default: those that fit into 80 characters)");
@@ -396,6 +399,12 @@ CallRequest read_request(const po::variables_map& values, std::ostream& err) {
   print_warnings(machine.warnings, err);
   request.gpus = chosen_gpus(values, request);
   settle(request);
+  const std::vector<Fault>& faults = request.scenario.faults;
+  const bool random = std::any_of(faults.begin(), faults.end(),
+                                  [](const Fault& each) { return each.jitter.value > 0; });
+  require_heeded(values, {{"seed", random, "a fault with jitter"},
+                          {"root", has_root(request.scenario.collective),
+                           "broadcast, reduce, gather or scatter"}});
   return request;
 }
 

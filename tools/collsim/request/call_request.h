@@ -31,7 +31,11 @@ struct CallRequest {
 };
 
 /// Whether a command takes a sweep of sizes or one size.
-enum class RequestedSizes : std::uint8_t { sweep, one };
+enum class RequestedSizes : std::uint8_t {
+  sweep,    ///< a row for each, with the options that say what rows show
+  several,  ///< that are answered together
+  one,
+};
 
 /// The options that define a question, and `--format` with the offered `formats`, if there are any.
 boost::program_options::options_description request_options(

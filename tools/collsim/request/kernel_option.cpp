@@ -62,10 +62,6 @@ CallRequest read_registered_request(const po::variables_map& values, std::ostrea
 CallRequest read_kernel_request(const po::variables_map& values, std::ostream& err) {
   po::variables_map of_nccl = values;
   of_nccl.erase("algorithm");
-  for (const char* const option : {"protocol", "channels", "chunk", "schedule"}) {
-    if (values.count(option) == 0) continue;
-    throw InputError("--kernels with an option of other schedules", "--kernels without it");
-  }
   CallRequest request = read_request(of_nccl, err);
   forget_errors(request);
   RunSpec run = request.scenario.runs.front();

@@ -10,6 +10,7 @@
 #include "models/simulate/simulator.h"
 #include "sim/base/input_error.h"
 #include "sim/fabric/engine.h"
+#include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/run_watch.h"
@@ -19,6 +20,7 @@
 #include "tools/collsim/report/kernel_rows.h"
 #include "tools/collsim/report/report.h"
 #include "tools/collsim/report/slider_page.h"
+#include "tools/collsim/request/call_options.h"
 #include "tools/collsim/request/call_request.h"
 #include "tools/collsim/request/engine_name.h"
 #include "tools/collsim/request/kernel_option.h"
@@ -131,11 +133,14 @@ int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& 
   add_registered_option(options);
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  if (answer_kernel_question(*values, true, command_text("run", args), out, err)) return exit_ok;
+  if (answer_kernel_question(*values, "run", args, out, err)) return exit_ok;
   const EngineName engine_name = (*values)["engine"].as<EngineName>();
   RunWatch watch(err, time_limit(*values));
   const Approach approach{engine_name, (*values)["exact"].as<bool>(), &watch};
   const CallRequest request = read_request(*values, err);
+  heed_schedules("run", *values, request);
+  require_heeded(*values,
+                 {{"exact", engine_name != EngineName::analytic, "an engine that simulates"}});
   write_sliders(request, *values, command_text("run", args));
   const auto printer = make_call_printer(request.format, command_text("run", args), out);
   for (const RunSpec& run : request.scenario.runs) {

@@ -2,7 +2,6 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
-#include <initializer_list>
 #include <ostream>
 #include <string_view>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "tools/collsim/core/format.h"
+#include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/subcommand.h"
@@ -96,20 +96,18 @@ void run_program(const StepRequest& request, const std::string& file, std::ostre
   write_answer(format_option(values), answer, out);
 }
 
-void search(const StepRequest& request, const std::string& name, StepMachine& machine,
-            std::ostream& out, std::ostream& err) {
+int search(const StepRequest& request, const std::string& name, const MachineCalls& calls,
+           std::ostream& out, std::ostream& err) {
+  heed_only(request.values, "step", {"--search"});
+  require_heeded(request.values,
+                 {{"bucket", request.values["bucket"].as<std::string>() != "auto", "a layout"}});
   LayoutSearch wanted;
-  wanted.ranks = machine.gpus();
-  wanted.setup = read_setup(request.values, machine.gpus());
+  wanted.setup = read_setup(request.values, calls.gpus.size());
   wanted.by_speed = request.values["by-speed"].as<bool>();
-  std::size_t tried = 0;
-  const auto layouts = search_layouts(machine, wanted, tried);
-  if (layouts.empty()) {
-    throw InputError(fmt::format("no layout of '{}' on {} GPUs fits into memory",
-                                 wanted.setup.model.name, wanted.ranks),
-                     "more GPUs, or another --global-batch");
-  }
-  const auto price = price_of(machine.kernels().gpu().gpu);
+  const KernelTable table = load_kernel_table();
+  const auto [layouts, counts] = search_layouts(calls, table, wanted);
+  if (layouts.empty()) fmt::print(err, "collsim: {}\n", why_none(counts, wanted.setup));
+  const auto price = price_of(StepMachine(calls, table).kernels().gpu().gpu);
   std::vector<Record> rows;
   rows.reserve(layouts.size());
   for (const FoundLayout& each : layouts) {
@@ -117,12 +115,18 @@ void search(const StepRequest& request, const std::string& name, StepMachine& ma
   }
   Answer answer;
   answer.print = [&](std::ostream& to) {
-    print_layouts(layouts, to);
-    fmt::print(err, "collsim: {} layouts fit\n", tried);
+    if (!layouts.empty()) print_layouts(layouts, to);
+    fmt::print(err, "collsim: {} layouts fit\n", counts.fit);
   };
   answer.rows = [&] { return rows; };
   answer.report = [&] { return search_report(name, rows, request.command); };
   write_answer(format_option(request.values), answer, out);
+  return layouts.empty() ? exit_answer_is_no : exit_ok;
+}
+
+/// The price of a GPU's hour; nothing for what does not fit, and so cannot run.
+std::optional<StepPrice> price_of_run(const StepMachine& machine, bool fits) {
+  return fits ? price_of(machine.kernels().gpu().gpu) : std::nullopt;
 }
 
 /// The program of a step's first microbatches, as its timeline shows them.
@@ -132,11 +136,11 @@ CallProgram drawn_program(const TrainingSetup& setup, StepMachine& machine) {
   return training_program(setup, machine.kernels(), drawn, machine.per_node());
 }
 
-void infer(const StepRequest& request, const std::string& name, StepMachine& machine,
-           std::ostream& out) {
+int infer(const StepRequest& request, const std::string& name, StepMachine& machine,
+          std::ostream& out) {
   const InferenceSetup setup = read_inference(request.values, machine.gpus());
   const InferencePrediction step = predict_inference(machine, setup);
-  const auto price = price_of(machine.kernels().gpu().gpu);
+  const auto price = price_of_run(machine, step.fits);
   const CallProgram program = inference_program(setup, machine.kernels(), machine.per_node());
   const ProgramSchedule schedule = machine.schedule(program);
   write_trace(request.values, program, schedule);
@@ -149,12 +153,30 @@ void infer(const StepRequest& request, const std::string& name, StepMachine& mac
   answer.rows = [&] { return std::vector<Record>{row}; };
   answer.report = [&] { return inference_report(row, program, schedule, request.command); };
   write_answer(format_option(request.values), answer, out);
+  return step.fits ? exit_ok : exit_answer_is_no;
 }
 
-void train(const StepRequest& request, const std::string& name, StepMachine& machine,
-           std::ostream& out) {
+/// Refuses options that are for other layouts.
+void require_layout_options(const po::variables_map& values, const TrainingSetup& setup) {
+  const bool replicated = setup.data * setup.context > 1;
+  const bool reduces_beside = replicated && setup.zero < 3;
+  require_heeded(values, {{"cp-gather", setup.context > 1, "--cp 2 or more"},
+                          {"shard", setup.zero == 3, "--zero 3"},
+                          {"keep", setup.zero == 3 && replicated, "--zero 3"},
+                          {"gpipe", setup.pipeline > 1, "--pp 2 or more"},
+                          {"no-sequence-parallel", setup.tensor > 1, "--tp 2 or more"},
+                          {"tp-overlap", setup.tensor > 1, "--tp 2 or more"},
+                          {"no-overlap", reduces_beside, "data-parallel ranks, and --zero 0 to 2"},
+                          {"bucket", reduces_beside && setup.overlap_gradients,
+                           "gradients that are reduced beside the backward pass"}});
+}
+
+int train(const StepRequest& request, const std::string& name, StepMachine& machine,
+          std::ostream& out) {
   const po::variables_map& values = request.values;
+  heed_only(values, "step", {"one training layout"});
   TrainingSetup setup = read_setup(values, machine.gpus());
+  require_layout_options(values, setup);
   const auto straggler = read_straggler(values, machine.gpus());
   std::vector<BucketTime> buckets;
   if (values["bucket"].as<std::string>() == "auto") {
@@ -169,7 +191,7 @@ void train(const StepRequest& request, const std::string& name, StepMachine& mac
   if (values["advise"].as<bool>()) {
     remedies = try_remedies({values, name, machine.gpus(), setup, step.time, machine, straggler});
   }
-  const auto price = price_of(machine.kernels().gpu().gpu);
+  const auto price = price_of_run(machine, step.fits);
   const CallProgram program = drawn_program(setup, machine);
   const ProgramSchedule schedule = machine.schedule(program);
   write_trace(values, program, schedule);
@@ -191,25 +213,22 @@ void train(const StepRequest& request, const std::string& name, StepMachine& mac
   answer.report = [&] {
     return step_page({row, buckets, remedies, program, schedule, request.command});
   };
-  write_answer(format_option(values), answer, out);
+  const Format format = format_option(values);
+  require_heeded(
+      values, {{"advise", format == Format::table || is_report(format), "--format table or html"}});
+  write_answer(format, answer, out);
+  return step.fits ? exit_ok : exit_answer_is_no;
 }
 
-/// Throws InputError for an option that is given and means nothing here.
-void refuse_options(const po::variables_map& values, std::initializer_list<const char*> options,
-                    const char* with) {
-  for (const char* const option : options) {
-    const bool given =
-        option == std::string_view("advise") ? values[option].as<bool>() : values.contains(option);
-    if (given) throw InputError(fmt::format("--{} with {}", option, with), "one training layout");
-  }
-}
-
-void predict(const StepRequest& request, const std::string& name, std::ostream& out,
-             std::ostream& err) {
+int predict(const StepRequest& request, const std::string& name, std::ostream& out,
+            std::ostream& err) {
   const po::variables_map& values = request.values;
+  const bool infers = values["decode"].as<bool>() || values["prefill"].as<bool>();
+  if (infers) {
+    heed_only(values, "step", {values["decode"].as<bool>() ? "--decode" : "--prefill"});
+  }
   const PlacedMachine placed = machine_of_step(values, name);
   MachineCalls calls = calls_of_step(values, placed);
-  const bool infers = values["decode"].as<bool>() || values["prefill"].as<bool>();
   if (infers) calls.run.graph = !values["eager"].as<bool>();
   StepMachine machine(calls, load_kernel_table());
   if (const GpuKernels& gpu = machine.kernels().gpu(); !gpu.measured) {
@@ -217,18 +236,13 @@ void predict(const StepRequest& request, const std::string& name, std::ostream& 
         fmt::format("kernels of {} are by its data sheet: no step on it was measured", gpu.gpu),
         err);
   }
-  if (infers) {
-    refuse_options(values, {"straggler", "advise"}, "--decode or --prefill");
-    infer(request, name, machine, out);
-  } else if (values["search"].as<bool>()) {
-    refuse_options(values, {"straggler", "advise", "trace"}, "--search");
-    search(request, name, machine, out, err);
-  } else {
-    train(request, name, machine, out);
-  }
+  if (infers) return infer(request, name, machine, out);
+  if (values["search"].as<bool>()) return search(request, name, calls, out, err);
+  return train(request, name, machine, out);
 }
 
 void validate(const StepRequest& request, std::ostream& out) {
+  heed_only(request.values, "step", {"--validate"});
   const PublishedSteps steps = load_published_steps(
       find_data_file(request.values["validate"].as<std::string>(), "recordings/steps"));
   const auto comparisons = compare_steps(steps, load_kernel_table());
@@ -253,17 +267,20 @@ int run_step(std::span<const std::string> args, std::ostream& out, std::ostream&
     return exit_ok;
   }
   const bool named = values->contains("subject");
+  const bool of_program = named && is_program((*values)["subject"].as<std::string>());
   if (!named && !values->contains("topology")) {
     throw InputError("step: no machine", "collsim step MACHINE --model NAME, or --help");
   }
   const auto& subject = (*values)[named ? "subject" : "topology"].as<std::string>();
-  if (is_program(subject)) {
-    if ((*values)["check"].as<bool>()) return check_program(subject, out);
+  if (of_program) {
+    const bool checks = (*values)["check"].as<bool>();
+    heed_only(*values, "step", {checks ? "--check" : "a program"});
+    if (checks) return check_program(subject, out);
     run_program(request, subject, out);
-  } else {
-    predict(request, subject, out, err);
+    return exit_ok;
   }
-  return exit_ok;
+  require_heeded(*values, {{"topology", !named, "a program"}});
+  return predict(request, subject, out, err);
 }
 
 }  // namespace collsim::command

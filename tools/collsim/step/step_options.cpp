@@ -269,13 +269,6 @@ TrainingSetup read_setup(const po::variables_map& values, std::size_t gpus) {
 
 InferenceSetup read_inference(const po::variables_map& values, std::size_t gpus) {
   if (!values.contains("model")) throw InputError("step: no model", "--model NAME");
-  for (const char* const option : {"pp", "cp", "ep"}) {
-    if (values[option].as<std::int64_t>() == 1) continue;
-    throw InputError(fmt::format("--{} of inference", option), "--tp alone");
-  }
-  if (values["decode"].as<bool>() && values["prefill"].as<bool>()) {
-    throw InputError("both --decode and --prefill", "one of them");
-  }
   InferenceSetup setup;
   setup.model = find_transformer(values["model"].as<std::string>());
   setup.phase = values["decode"].as<bool>() ? InferencePhase::decode : InferencePhase::prefill;

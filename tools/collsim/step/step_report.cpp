@@ -142,15 +142,21 @@ void add_division(Record& row, const StepPrediction& step) {
 }
 
 void print_layouts(std::span<const FoundLayout> layouts, std::ostream& out) {
-  fmt::print(out, "#{:>4}{:>5}{:>6}{:>5}{:>6}{:>6}{:>11}{:>13}{:>8}{:>10}{:>9}\n", "tp", "pp", "dp",
-             "v", "zero", "micro", "recompute", "time (ms)", "mfu %", "wait (ms)", "mem (GB)");
+  const auto any = [&](auto&& has) { return std::any_of(layouts.begin(), layouts.end(), has); };
+  const bool by_context = any([](const FoundLayout& each) { return each.setup.context > 1; });
+  const bool by_expert = any([](const FoundLayout& each) { return each.setup.expert > 1; });
+  fmt::print(out, "#{:>4}{:>5}{:>6}{}{}{:>5}{:>6}{:>6}{:>11}{:>13}{:>8}{:>10}{:>9}\n", "tp", "pp",
+             "dp", by_context ? "   cp" : "", by_expert ? "   ep" : "", "v", "zero", "micro",
+             "recompute", "time (ms)", "mfu %", "wait (ms)", "mem (GB)");
   for (const FoundLayout& each : layouts) {
     const TrainingSetup& setup = each.setup;
-    fmt::print(out, " {:>4}{:>5}{:>6}{:>5}{:>6}{:>6}{:>11}{:>13.1f}{:>8.1f}{:>10.1f}{:>9.1f}\n",
-               setup.tensor, setup.pipeline, setup.data, setup.interleave, setup.zero,
-               setup.micro_batch, to_string(setup.recompute), in_milliseconds(each.step.time),
-               percent * each.step.utilisation, in_milliseconds(each.step.waits),
-               each.step.memory.all() / giga);
+    fmt::print(out, " {:>4}{:>5}{:>6}", setup.tensor, setup.pipeline, setup.data);
+    if (by_context) fmt::print(out, "{:>5}", setup.context);
+    if (by_expert) fmt::print(out, "{:>5}", setup.expert);
+    fmt::print(out, "{:>5}{:>6}{:>6}{:>11}{:>13.1f}{:>8.1f}{:>10.1f}{:>9.1f}\n", setup.interleave,
+               setup.zero, setup.micro_batch, to_string(setup.recompute),
+               in_milliseconds(each.step.time), percent * each.step.utilisation,
+               in_milliseconds(each.step.waits), each.step.memory.all() / giga);
   }
 }
 

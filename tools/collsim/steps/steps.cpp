@@ -14,6 +14,7 @@
 #include "sim/base/json_text.h"
 #include "sim/base/text.h"
 #include "tools/collsim/core/format.h"
+#include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/replace_file.h"
@@ -48,10 +49,6 @@ constexpr std::string_view epilogue =
 constexpr std::uint32_t text_messages = 64;
 constexpr std::uint32_t max_messages = 1'000'000;
 constexpr Rank default_ranks = 4;
-
-bool is_given(const po::variables_map& values, const char* option) {
-  return values.count(option) != 0 && !values[option].defaulted();
-}
 
 bool on_machine(const po::variables_map& values) {
   return is_given(values, "topology") || is_given(values, "scenario");

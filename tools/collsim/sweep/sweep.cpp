@@ -20,6 +20,7 @@
 #include "sim/fabric/engine.h"
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/core/interruption.h"
+#include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/replace_file.h"
@@ -113,9 +114,13 @@ SweepOrder read_order(const po::variables_map& values, std::span<const std::stri
   order.format = format_option(values);
   order.command = command_text("sweep", args);
   order.resume = values["resume"].as<bool>();
-  if (order.resume && !order.file) throw InputError("--resume without a file", "also -o FILE");
   order.engine_name = values["engine"].as<EngineName>();
   order.exact = values["exact"].as<bool>();
+  require_heeded(
+      values,
+      {{"exact", order.engine_name != EngineName::analytic, "an engine that simulates"},
+       {"threads", order.engine_name != EngineName::simgrid, "an engine that runs on several"},
+       {"resume", order.file.has_value(), "-o FILE"}});
   order.threads = under_mpirun ? 1 : processors();
   if (values.count("threads") != 0) {
     order.threads = bounded_option(values, "threads", 1, max_threads);
