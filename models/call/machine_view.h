@@ -40,8 +40,8 @@ class MachineView {
   /// Links that faults have changed.
   const LinkStates& states() const { return states_; }
   Rank node_of(Rank rank) const { return nodes_.node_of(rank); }
-  /// Whether a node's hops are looked at: of the first 64 nodes, and of those that faults touch; of
-  /// all where not all have the same GPUs in the call.
+  /// Whether the hops that begin at a node are looked at: of the first 64 nodes, and of those that
+  /// faults touch; of all where not all have the same GPUs in the call.
   bool shows(Rank node) const {
     return !alike_ || node < window_of_nodes || touched_.contains(node);
   }

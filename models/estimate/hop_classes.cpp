@@ -36,18 +36,8 @@ void LinkUsers::add(const Wire& wire, double weight) {
 }
 
 double LinkUsers::busiest() const {
-  return busiest_beside({});
-}
-
-double LinkUsers::busiest_beside(const std::vector<Wire>& wires) const {
-  std::vector<bool> loaded(users_.size());
-  for (const Wire& wire : wires) {
-    for (const ResourceId resource : wire.resources) loaded[resource] = true;
-    for (const ResourceId resource : wire.network) loaded[resource] = true;
-  }
   double most = 0;
   for (ResourceId resource = 0; resource < users_.size(); ++resource) {
-    if (loaded[resource]) continue;
     most = std::max(most, users_[resource] / wires_.capacity(resource).value);
   }
   return most;

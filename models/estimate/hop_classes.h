@@ -49,8 +49,6 @@ class LinkUsers {
   void set(ResourceId resource, double users) { users_[resource] = users; }
   /// The longest that a byte of every user takes on one of them, in seconds.
   double busiest() const;
-  /// The same of all that none of these wires loads.
-  double busiest_beside(const std::vector<Wire>& wires) const;
   const HopWires& wires() const { return wires_; }
 
  private:

@@ -110,9 +110,4 @@ BytesPerSecond HopWires::capacity(ResourceId resource) const {
   return share * wiring_.nominal[resource];
 }
 
-const Burst* HopWires::burst(ResourceId resource) const {
-  const bool bursts = resource < wiring_.bursts.size() && wiring_.bursts[resource].size.count > 0;
-  return bursts ? &wiring_.bursts[resource] : nullptr;
-}
-
 }  // namespace collsim

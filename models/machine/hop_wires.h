@@ -51,7 +51,6 @@ class HopWires {
   std::optional<ResourceId> resource_of(LinkId link) const { return table_.resource_of(link); }
   /// What the topology says of it.
   BytesPerSecond nominal(ResourceId resource) const { return wiring_.nominal[resource]; }
-  const Burst* burst(ResourceId resource) const;
   const ResourceOrigin& origin(ResourceId resource) const { return wiring_.origins[resource]; }
   std::size_t resources() const { return wiring_.nominal.size(); }
 
