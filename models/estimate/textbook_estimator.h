@@ -21,7 +21,7 @@ class TextbookEstimator {
       : compiler_(compiler), shapes_(compiler, at, kinds_) {}
 
   /// Whether there is a formula: not of what a person wrote.
-  bool has_formula() { return compiler_.is_nccl() || shapes_.has_pattern(); }
+  bool has_formula() { return compiler_.ranks() < 2 || shapes_.has_pattern(); }
   /// By that. No rank is late.
   Prediction estimate(Bytes size);
 

@@ -238,7 +238,7 @@ TEST(Estimator, knows_what_faults_cost_textbooks) {
       const CallCompiler compiler =
           textbook_of(topology, Collective::all_reduce, algorithm, {fault});
       const double simulated = simulate(compiler.plan(size)).time.value;
-      EXPECT_NEAR(estimated(compiler, size).value, simulated, 0.2 * simulated)
+      EXPECT_NEAR(estimated(compiler, size).value, simulated, 0.25 * simulated)
           << algorithm << ", " << fault;
     }
   }
