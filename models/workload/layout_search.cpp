@@ -22,12 +22,15 @@ constexpr double bytes_of_gigabyte = 1e9;
 /// Chunks of a pipeline stage that are tried: none but the whole stage, two, four.
 constexpr std::array<std::int64_t, 3> interleaves{1, 2, 4};
 
-/// A time that no step of the layout beats: its kernels, without any communication or bubble.
+/// A time that no step of the layout beats: its kernels, and the bubble until the last stage begins
+/// and after it ends, without any communication.
 double time_of_kernels(const TrainingSetup& setup, const KernelTimes& kernels) {
   const LayerTimes layer = layer_times(kernels, setup.model, layer_share(setup));
   const double again = setup.recompute == Recompute::full ? layer.all.forward.value : 0;
-  return static_cast<double>(setup.microbatches()) * static_cast<double>(setup.model.layers) /
-         static_cast<double>(setup.pipeline) *
+  const double passes =
+      static_cast<double>(setup.microbatches()) +
+      static_cast<double>(setup.pipeline - 1) / static_cast<double>(setup.interleave);
+  return passes * static_cast<double>(setup.model.layers) / static_cast<double>(setup.pipeline) *
          (layer.all.forward.value + layer.all.backward.value + again);
 }
 

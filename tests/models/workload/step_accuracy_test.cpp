@@ -82,7 +82,8 @@ TEST(Interconnect, has_one_meaning_in_all_wordings) {
     const std::string same = fmt::format("{0} x 400, {0}", gpus);
     for (const std::string& words :
          {std::string("400 Gb/s per GPU"), std::string("50 GB/s/GPU"), std::string("NDR per GPU"),
-          fmt::format("{} Gb/s per node", 400 * gpus), fmt::format("{:g} Tb/s total", 0.4 * gpus),
+          fmt::format("{} Gb/s per node", 400 * gpus),
+          fmt::format("{:g} Tb/s total", 0.4 * static_cast<double>(gpus)),
           fmt::format("400 Gb/s per GPU, {} GPUs per node", gpus),
           fmt::format("NVLink4 inside a node of {} GPUs; 1x NDR per GPU", gpus)}) {
       EXPECT_EQ(meaning(words, gpus), same) << words;

@@ -60,7 +60,8 @@ std::vector<Mode> modes_of_plans() {
 }
 
 std::vector<Mode> modes_of_exchanges() {
-  const std::string machine = "topology nodes fabric ranks ranks-per-node rank-list collective svg explain ";
+  const std::string machine =
+      "topology nodes fabric ranks ranks-per-node rank-list collective svg explain ";
   return {
       {"exchange", "a mixture of experts",
        machine + "tokens hidden top-k experts hosts-per-token type kernels sms skew"},
