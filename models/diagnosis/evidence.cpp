@@ -43,9 +43,9 @@ void leave_out(const RecordedRow& row, const std::string& reason, Evidence& evid
 
 /// The rows of one size and place; `measured` is the sum of their logarithms.
 void add(const RecordedRow& row, EvidencePoint& point) {
-  if (point.rows == 0) point = {row.size, {}, row.time, 0, row.line};
+  if (point.rows == 0) point = {row.size, {}, row.longest(), 0, row.line};
   ++point.rows;
-  point.fastest = std::min(point.fastest, row.time);
+  point.fastest = std::min(point.fastest, row.longest());
   point.measured.value += std::log(row.time.value);
 }
 

@@ -17,7 +17,7 @@ namespace collsim {
 struct EvidencePoint {
   Bytes size;
   Seconds measured;
-  Seconds fastest;       ///< of its rows
+  Seconds fastest;       ///< what its fastest row may have taken at most, by its digits
   std::size_t rows = 0;  ///< in and out of place, of several tables
   int line = 0;          ///< of the first one
   /// The means out of place and in place, where there are such rows.

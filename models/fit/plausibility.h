@@ -10,7 +10,8 @@
 
 namespace collsim {
 
-/// Fitted constants outside plausible_range_of(), each with its value and range in a sentence.
+/// Fitted constants whose whole interval lies beyond what is plausible, each with its value and the
+/// range in a sentence.
 std::vector<std::string> implausible_constants(const CalibrationFit& fit);
 
 /// A large all_reduce of so many ranks with these costs, held against what is expected of such a

@@ -9,9 +9,12 @@
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <utility>
 
+#include "models/hang/dump_formats.h"
 #include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
+#include "sim/base/text_encoding.h"
 
 namespace collsim {
 
@@ -41,7 +44,7 @@ std::string content_of(const fs::path& path) {
                      "a dump of fewer calls (TORCH_NCCL_TRACE_BUFFER_SIZE)");
   }
   if (stream.bad()) throw InputError(position, "cannot be read", "a file that can be read");
-  return content;
+  return is_pickle(content) ? content : utf8_text(std::move(content), position);
 }
 
 std::optional<std::int64_t> written_ns(const fs::path& path) {

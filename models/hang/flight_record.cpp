@@ -375,7 +375,7 @@ std::uint32_t rank_of_dump(const FlightRecord& record) {
 
 bool looks_like_a_dump(std::string_view content) {
   if (is_pickle(content)) return true;
-  const auto first = content.find_first_not_of(" \t\r\n");
+  const auto first = content.find_first_not_of(" \t\n");
   return first != std::string_view::npos && content[first] == '{';
 }
 

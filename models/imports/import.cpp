@@ -29,7 +29,7 @@ TextFile only_system(const TextFile& text, std::size_t begin, std::size_t end) {
 
 ImportedNode import_described(const TextFile& text, const ImportOptions& options) {
   constexpr std::string_view closing = "</system>";
-  const std::size_t begin = text.content.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  const std::size_t begin = text.content.find_first_not_of(" \t\n");
   const bool xml = begin != std::string::npos && text.content[begin] == '<';
   // The root is the first element whose name is one of these.
   const std::size_t graphs = text.content.find("<graphs");

@@ -67,22 +67,12 @@ std::size_t step_number(const std::vector<RankTrace>& traces, std::size_t step) 
                    steps > 1 ? fmt::format("0 to {}", steps - 1) : std::string("0"));
 }
 
-/// The times of the host in which a step's work was launched.
-JobSpan launches_of(const RankTrace& trace, std::size_t step) {
-  constexpr double ever = std::numeric_limits<double>::infinity();
-  if (trace.steps.empty()) return {-ever, ever};
-  const bool is_last = step + 1 == trace.steps.size();
-  return {trace.steps[step].begin_us, is_last ? ever : trace.steps[step + 1].begin_us};
-}
-
 RankPart part_of(const RankTrace& trace, std::size_t step) {
   RankPart part;
   part.trace = &trace;
-  const JobSpan span = launches_of(trace, step);
   std::map<std::int32_t, std::size_t> places;
   for (const TracedWork& work : trace.work) {
-    const double at = work.launch_us > 0 ? work.launch_us : work.span.begin_us;
-    if (at < span.begin_us || at >= span.end_us) continue;
+    if (step_of(trace, work) != step) continue;
     part.work.push_back(work);
     if (work.call >= 0) places[work.call] = 0;
   }

@@ -78,13 +78,29 @@ double common_us(const std::vector<JobSpan>& one, const std::vector<JobSpan>& ot
   return sum;
 }
 
+/// The median time on the GPU of steps that have work there. The host may be a step ahead.
+double median_step_us(const RankTrace& trace) {
+  constexpr double never = std::numeric_limits<double>::infinity();
+  std::vector<JobSpan> spans(trace.steps.size(), {never, -never});
+  for (const TracedWork& work : trace.work) {
+    const auto step = step_of(trace, work);
+    if (!step || *step >= spans.size()) continue;
+    spans[*step].begin_us = std::min(spans[*step].begin_us, work.span.begin_us);
+    spans[*step].end_us = std::max(spans[*step].end_us, work.span.end_us);
+  }
+  std::vector<double> times;
+  times.reserve(spans.size());
+  for (const JobSpan& span : spans) {
+    if (span.begin_us <= span.end_us) times.push_back(span.end_us - span.begin_us);
+  }
+  return median(std::move(times));
+}
+
 RankSummary summary_of(const RankTrace& trace) {
   RankSummary rank;
   rank.rank = trace.rank;
   rank.steps = trace.steps.size();
-  std::vector<double> steps;
-  for (const JobSpan& step : trace.steps) steps.push_back(step.end_us - step.begin_us);
-  rank.step_us = median(std::move(steps));
+  rank.step_us = median_step_us(trace);
   std::vector<JobSpan> calls;
   std::map<std::string, std::vector<JobSpan>> by_communicator;
   for (const TracedCall& call : trace.calls) {
@@ -253,6 +269,16 @@ void sort_by_rank(std::vector<RankTrace>& traces) {
   std::stable_sort(traces.begin(), traces.end(),
                    [](const RankTrace& a, const RankTrace& b) { return a.rank < b.rank; });
   require_different_ranks(traces);
+}
+
+std::optional<std::size_t> step_of(const RankTrace& trace, const TracedWork& work) {
+  if (trace.steps.empty()) return 0;
+  const double launched = work.launch_us > 0 ? work.launch_us : work.span.begin_us;
+  const auto next =
+      std::upper_bound(trace.steps.begin(), trace.steps.end(), launched,
+                       [](double time, const JobSpan& step) { return time < step.begin_us; });
+  if (next == trace.steps.begin()) return std::nullopt;
+  return static_cast<std::size_t>(next - trace.steps.begin()) - 1;
 }
 
 TraceAlignment align(const std::vector<RankTrace>& traces) {

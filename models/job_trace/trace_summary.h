@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,8 @@ struct ExposedTime {
 struct RankSummary {
   std::int64_t rank = 0;
   std::size_t steps = 0;
-  double step_us = 0;  ///< median of the steps on the CPU, 0 without any
+  /// Median of the steps on the GPU, each from its first work to its last; 0 without any.
+  double step_us = 0;
   double span_us = 0;  ///< from the first kernel's begin to the last one's end
   double compute_us = 0;
   double communication_us = 0;
@@ -52,6 +54,10 @@ struct TraceAlignment {
   std::vector<std::vector<bool>> matched;  ///< likewise: whether all traces have the call
   std::vector<std::size_t> came_last;      ///< by trace: calls in which others waited for it
 };
+
+/// The step whose launches a piece of work is of, from 0: a launch is of the step that the host has
+/// last begun. Traces without steps are one; nothing for what comes before the first.
+std::optional<std::size_t> step_of(const RankTrace& trace, const TracedWork& work);
 
 /// Finds the calls that all traces have, the clocks by them, and who waited.
 TraceAlignment align(const std::vector<RankTrace>& traces);

@@ -202,7 +202,8 @@ class JsonReader {
     if (figures.contains("cpu_time")) {
       fail(place, "the CPU's times (-C 1)", "nccl-tests' wall times, without -C");
     }
-    row.time = microseconds(number(at(figures, "time", place), place + ".time"));
+    const json& time = at(figures, "time", place);
+    set_time(row, text_of(time), number(time, place + ".time"));
     if (figures.contains("nwrong")) {
       row.wrong = whole_number(text_of(figures["nwrong"])).value_or(0) != 0;
     }

@@ -292,7 +292,7 @@ class TextReader {
       printed.fail(word, fmt::format("'{}' is not a time", word.text), "a number of 0 or more");
     const Word& rate = printed.at(column + 1);
     check_unit({row.size, row.ranks, word.text, rate.text}, word, printed);
-    row.time = microseconds(*time);  // or milliseconds, which finish_table() knows
+    set_time(row, word.text, *time);  // or milliseconds, which finish_table() knows
     const ResultCheck check = result_check(*columns_, printed, place);
     row.wrong = check == ResultCheck::wrong;
     is_timed_[place] = true;
@@ -322,6 +322,7 @@ class TextReader {
     const double unit = to_microseconds_.value_or(header_unit_);
     for (std::size_t i = table_begin_; i < recording_.rows.size(); ++i) {
       recording_.rows[i].time.value *= unit;
+      recording_.rows[i].half_digit.value *= unit;
     }
     to_microseconds_.reset();
     if (table_begin_ < recording_.rows.size()) {

@@ -113,7 +113,7 @@ void add_time(const YamlValue& value, bool in_place, RecordedRow row, Recording&
   const auto time = decimal_number(text);
   if (!time || *time <= 0)
     value.fail(fmt::format("'{}' is no time", text), "microseconds, or none");
-  row.time = microseconds(*time);
+  set_time(row, text, *time);
   row.in_place = in_place;
   recording.rows.push_back(std::move(row));
 }

@@ -54,6 +54,19 @@ std::optional<double> decimal_number(std::string_view text) {
   return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
+void set_time(RecordedRow& row, std::string_view text, double us) {
+  const std::string_view number = text.substr(0, text.find_first_of("eE"));
+  const std::size_t point = std::min(number.find('.'), number.size() - 1);
+  const auto decimals = static_cast<double>(number.size() - 1 - point);
+  int exponent = 0;
+  const std::size_t power = text.find_first_not_of("eE+", number.size());
+  if (power != std::string_view::npos) {
+    std::from_chars(text.data() + power, text.data() + text.size(), exponent);
+  }
+  row.time = microseconds(us);
+  row.half_digit = microseconds(std::pow(10, exponent - decimals) / 2);
+}
+
 std::optional<Collective> find_recorded_collective(std::string_view name) {
   if (name == "alltoall") return Collective::all_to_all;
   if (name == "sendrecv") return Collective::send_recv;
@@ -93,7 +106,7 @@ bool changes_what_nccl_does(std::string_view variable) {
 }
 
 std::vector<Word> split_words(std::string_view line) {
-  constexpr std::string_view blanks = " \t\r";
+  constexpr std::string_view blanks = " \t";
   std::vector<Word> words;
   for (std::size_t begin = line.find_first_not_of(blanks); begin != std::string_view::npos;) {
     const std::size_t end = std::min(line.find_first_of(blanks, begin), line.size());
@@ -107,9 +120,7 @@ std::vector<std::string_view> split_lines(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    lines.push_back(line);
+    lines.push_back(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return lines;

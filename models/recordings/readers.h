@@ -49,7 +49,7 @@ struct Word {
   int column = 1;
 };
 std::vector<Word> split_words(std::string_view line);
-/// The lines of a text, without ends of line ("\n", "\r\n").
+/// The lines of a text, without their ends.
 std::vector<std::string_view> split_lines(std::string_view text);
 
 /// A whole number or decimal of 0 or more; nothing for anything else.
@@ -57,5 +57,7 @@ std::optional<std::int64_t> whole_number(std::string_view text);
 /// A number of a rank; one that no rank can have is the largest, which is in no machine.
 Rank rank_of(std::int64_t number);
 std::optional<double> decimal_number(std::string_view text);
+/// Sets the time of a row, which is printed as `text`: so many microseconds, to half a digit.
+void set_time(RecordedRow& row, std::string_view text, double microseconds);
 
 }  // namespace collsim

@@ -119,7 +119,7 @@ void read_row(const YamlValue& value, const Columns& columns, RecordedRow& row) 
       static_cast<std::uint32_t>(fields[columns.iterations].integer(1, max_iterations));
   const auto time = number_or_none(fields[columns.time]);
   if (!time) fields[columns.time].fail("no time", "a time in microseconds");
-  row.time = microseconds(*time);
+  set_time(row, fields[columns.time].string(), *time);
   const auto estimate = number_or_none(fields[columns.estimate]);
   if (estimate && *estimate > 0) row.nccl_estimate = microseconds(*estimate);  // 0: NCCL had none
   row.wrong = fields[columns.wrong].integer(0, largest) != 0;

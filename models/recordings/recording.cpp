@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <set>
+#include <system_error>
 
 #include "models/recordings/foreign_text.h"
 #include "models/recordings/log_text.h"
 #include "models/recordings/readers.h"
+#include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
 
 namespace collsim {
@@ -24,7 +27,7 @@ std::string_view first_line(std::string_view text) {
 
 /// Whether a text begins with a JSON object.
 bool is_json(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t\r\n");
+  const auto begin = text.find_first_not_of(" \t\n");
   return begin != std::string_view::npos && text[begin] == '{';
 }
 
@@ -47,6 +50,20 @@ Recording read_any(const TextFile& text, std::size_t* bad_rows) {
   return recording;
 }
 
+/// Machines that a recording names are files. A pipe or a device may never end.
+void require_files(const Recording& recording) {
+  std::set<std::string> names{recording.topology};
+  for (const RecordedRow& row : recording.rows) names.insert(row.topology);
+  for (const std::string& name : names) {
+    std::error_code unknown;  // as of a name that is no path
+    const auto kind = std::filesystem::status(name, unknown).type();
+    if (kind == std::filesystem::file_type::regular || !is_readable_kind(name)) continue;
+    throw InputError(SourcePosition{recording.file.string(), 0, 0},
+                     fmt::format("'{}', which it names as its machine, is no plain file", name),
+                     "the name of a machine, or a topology file");
+  }
+}
+
 /// A text that cannot be read may be another tool's.
 Recording read(const TextFile& text, std::size_t* bad_rows) {
   Recording recording;
@@ -60,6 +77,7 @@ Recording read(const TextFile& text, std::size_t* bad_rows) {
                      std::string(foreign->taken));
   }
   recording.file = text.name;
+  require_files(recording);
   const std::string name = recording.file.filename().string();
   for (RecordedRow& row : recording.rows) row.file = name;
   return recording;

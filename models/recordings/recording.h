@@ -47,6 +47,7 @@ struct RecordedRow {
   std::string symmetric_kernel{};
   std::optional<std::uint32_t> iterations;  ///< calls in a row whose mean time it is
   Seconds time;
+  Seconds half_digit;  ///< half of the last digit that was printed of the time; 0: not known
   std::optional<Seconds> nccl_estimate;
   bool wrong = false;                  ///< the results were not as expected
   std::uint32_t gpus_per_process = 1;  ///< whose calls one CPU thread issues, one after the other
@@ -54,6 +55,9 @@ struct RecordedRow {
   std::string topology{};
   std::string file{};                 ///< name of the recording's file, without folders
   std::optional<TableSigns> signs{};  ///< of the table of nccl-tests that it stands in
+
+  /// What it may have taken at most, by what was printed.
+  Seconds longest() const { return time + half_digit; }
 };
 
 /// Measured times of one file, whatever wrote it.

@@ -10,11 +10,16 @@ namespace collsim {
 
 namespace {
 
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
+  return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+}
+
 std::vector<Word> split_fields(std::string_view line) {
   std::vector<Word> fields;
   for (std::size_t begin = 0;;) {
     const std::size_t end = std::min(line.find(',', begin), line.size());
-    fields.push_back({line.substr(begin, end - begin), static_cast<int>(begin) + 1});
+    fields.push_back({trimmed(line.substr(begin, end - begin)), static_cast<int>(begin) + 1});
     if (end == line.size()) return fields;
     begin = end + 1;
   }
@@ -60,12 +65,8 @@ class CsvReader {
   void read_fact(std::string_view line) {
     const auto colon = line.find(':');
     if (colon == std::string_view::npos) return;
-    const auto trim = [](std::string_view text) {
-      const auto begin = text.find_first_not_of(' ');
-      return begin == std::string_view::npos ? std::string() : std::string(text.substr(begin));
-    };
-    const std::string key = trim(line.substr(0, colon));
-    const std::string value = trim(line.substr(colon + 1));
+    const std::string key(trimmed(line.substr(0, colon)));
+    const std::string value(trimmed(line.substr(colon + 1)));
     constexpr std::string_view machine = "machine of ";
     if (key.starts_with(machine)) {
       machines_.push_back({key.substr(machine.size()), value});
@@ -145,11 +146,11 @@ class CsvReader {
     if (row.nccl_estimate && row.nccl_estimate->value <= 0) row.nccl_estimate.reset();
     const auto plain = time("time_us_mean_over_ranks");
     if (!plain) fail(field("time_us_mean_over_ranks"), "a time in microseconds");
-    row.time = *plain;
+    set_time(row, field("time_us_mean_over_ranks").text, in_microseconds(*plain));
     recording_.rows.push_back(row);
     if (const auto graph = time("time_us_cuda_graph")) {
       row.mode = CallMode::graph;
-      row.time = *graph;
+      set_time(row, field("time_us_cuda_graph").text, in_microseconds(*graph));
       recording_.rows.push_back(row);
     }
   }

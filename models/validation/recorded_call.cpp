@@ -5,11 +5,26 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "models/call/rank_gpus.h"
 
 namespace collsim {
+
+namespace {
+
+/// What a row had set, without the files that it names: they are of the machine that made it, and
+/// whoever wrote a log must not choose what is opened here.
+std::map<std::string, std::string> without_paths(std::map<std::string, std::string> variables) {
+  for (const char* const name : {"NCCL_TOPO_FILE", "NCCL_GRAPH_FILE"}) {
+    if (const auto found = variables.find(name); found != variables.end()) found->second.clear();
+  }
+  return variables;
+}
+
+}  // namespace
 
 RecordedCall call_of(const RecordedRow& row) {
   constexpr std::uint32_t iterations_of_benchmarks = 20;  // nccl-tests' -n
@@ -19,7 +34,7 @@ RecordedCall call_of(const RecordedRow& row) {
   const bool copies =
       *row.collective == Collective::all_gather || *row.collective == Collective::broadcast;
   return {*row.collective,
-          row.variables,
+          without_paths(row.variables),
           row.nodes,
           row.ranks,
           row.root,

@@ -125,12 +125,33 @@ std::string contradiction(const Recording& recording, const Topology& topology) 
   return fmt::format("recorded on {}, and '{}' has GPUs {}", gpu->second, topology.name(), model);
 }
 
+namespace {
+
+/// That a machine has the hosts that a row names, where they divide its ranks: a torn line makes
+/// hosts that do not. A node of more GPUs than any server has is several hosts on one NVLink.
+void require_hosts(const Recording& recording, const RecordedRow& row, const Topology& topology) {
+  constexpr std::size_t gpus_of_largest_server = 16;
+  const std::uint32_t nodes = topology.node_count();
+  const bool is_server = topology.node(0).graph->gpus().size() <= gpus_of_largest_server;
+  if (!recording.names_hosts || !is_server || row.nodes <= nodes || row.ranks % row.nodes != 0) {
+    return;
+  }
+  throw InputError(
+      SourcePosition{recording.file.string(), row.line, 0},
+      fmt::format("{} ranks on {} hosts, and '{}' has {}", row.ranks, row.nodes, topology.name(),
+                  nodes == 1 ? "one node" : fmt::format("{} nodes", nodes)),
+      fmt::format("a machine of so many nodes: -t MACHINE-x{}", row.nodes));
+}
+
+}  // namespace
+
 Recording placed_on(Recording recording, const Topology& topology) {
   const Hosts hosts(topology);
   const auto per_node = static_cast<Rank>(topology.node(0).graph->gpus().size());
   std::set<std::pair<std::uint32_t, std::uint32_t>> changed;
   for (RecordedRow& row : recording.rows) {
     if (row.ranks == 0) continue;
+    require_hosts(recording, row, topology);
     const bool fits = row.ranks % row.nodes == 0 && hosts.hold(row);
     if (fits && recording.names_hosts) continue;
     const std::uint32_t nodes = row.ranks <= per_node ? 1 : row.ranks / per_node;

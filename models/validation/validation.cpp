@@ -30,7 +30,7 @@ struct Answer {
 
 /// Why a row cannot be of this machine; empty where its time is possible.
 std::string why_impossible(const RecordedRow& row, Seconds bound) {
-  if (row.time >= bound) return {};
+  if (row.longest() >= bound) return {};
   return fmt::format(
       "impossible: line {}, {} B in {:.2f} us, and no algorithm on this machine can beat {:.2f} us",
       row.line, row.size.count, in_microseconds(row.time), in_microseconds(bound));

@@ -24,11 +24,34 @@ def load_machine(topology, calibration=""):
     return _collsim.load_machine(str(topology), str(calibration))
 
 
+_MOST = {"sizes": 1 << 50, "ranks": (1 << 32) - 1, "root": (1 << 32) - 1}
+
+
+def _whole(name, value):
+    """A number of Python's or NumPy's as an int; ValueError for what is no whole number from 0 to the most that `name`
+    takes. True and False are no numbers here."""
+    wrong = ValueError(f"{name}: {value!r:.60}; a whole number from 0 to {_MOST[name]}")
+    if isinstance(value, (str, bytes)) or type(value).__name__ in ("bool", "bool_"):
+        raise wrong
+    try:
+        number = int(value) if value == int(value) else -1
+    except (TypeError, ValueError, OverflowError):
+        raise wrong from None
+    if not 0 <= number <= _MOST[name]:
+        raise wrong
+    return number
+
+
+def _sizes(sizes):
+    return [_whole("sizes", size) for size in sizes]
+
+
 def _call(collective, schedule, algorithm, protocol, ranks, root, env):
     call = _collsim.Call()
     call.collective, call.schedule, call.algorithm, call.protocol = collective, schedule, algorithm, protocol
     call.variables = {str(name): str(value) for name, value in (env or {}).items()}
-    call.ranks, call.root = ranks, root
+    call.ranks = None if ranks is None else _whole("ranks", ranks)
+    call.root = _whole("root", root)
     return call
 
 
@@ -46,14 +69,14 @@ def run(machine, collective="all_reduce", *, sizes, schedule="", algorithm="", p
     algorithm, protocol, channels, trust.
     """
     call = _call(collective, schedule, algorithm, protocol, ranks, root, env)
-    return _collsim.simulate(_machine(machine), call, [int(size) for size in sizes], engine)
+    return _collsim.simulate(_machine(machine), call, _sizes(sizes), engine)
 
 
 def estimate(machine, collective="all_reduce", *, sizes, schedule="", algorithm="", protocol="", ranks=None, root=0,
              env=None):
     """The same columns as run() by formulas, which take microseconds a size. There is no engine to choose."""
     call = _call(collective, schedule, algorithm, protocol, ranks, root, env)
-    return _collsim.estimate(_machine(machine), call, [int(size) for size in sizes])
+    return _collsim.estimate(_machine(machine), call, _sizes(sizes))
 
 
 class Answer(dict):
@@ -66,10 +89,10 @@ class Answer(dict):
 
 def _words(name, value):
     option = ("-" if len(name) == 1 else "--") + name.replace("_", "-")
-    if value is None or value is False:
+    if type(value).__name__ in ("bool", "bool_"):  # Python's and NumPy's
+        return [option] if value else []
+    if value is None:
         return []
-    if value is True:
-        return [option]
     if isinstance(value, dict):
         return [word for key, each in value.items() for word in (option, f"{key}={each}")]
     if isinstance(value, (list, tuple)):

@@ -39,6 +39,17 @@ class Rows(unittest.TestCase):
             with self.assertRaises(ValueError):
                 wrong()
 
+    def test_numbers_are_whole(self):
+        for size in (1.5, float("nan"), float("inf"), -1, True, np.True_, np.float64(0.5), 1 << 70, "8", None, [8]):
+            with self.assertRaisesRegex(ValueError, "sizes"):
+                collsim.estimate("hgx-h200", sizes=[size])
+        for name in ("ranks", "root"):
+            for value in (1.5, True, -1, 1 << 40, "2", float("nan")):
+                with self.assertRaisesRegex(ValueError, name):
+                    collsim.estimate("hgx-h200", sizes=[8], **{name: value})
+        rows = collsim.estimate("hgx-h200", sizes=np.array([8, 16]), ranks=np.int32(4), root=np.uint8(0))
+        self.assertEqual(list(rows["bytes"]), [8, 16])
+
     def test_threads_answer_at_the_same_time(self):
         machine = collsim.load_machine("hgx-h200")
         expected = collsim.estimate(machine, sizes=[1 << 20])["time_us"][0]

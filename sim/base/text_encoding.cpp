@@ -87,15 +87,21 @@ std::string utf8_of_utf16(std::string_view bytes, ByteOrder order) {
   return text;
 }
 
-std::string without_marks(std::string text) {
-  std::size_t at = 0;
-  while ((at = text.find(utf8_mark, at)) != std::string::npos) {
-    if (at == 0 || text[at - 1] == '\n') {
-      text.erase(at, utf8_mark.size());
-    } else {
+/// Without marks at the start of a line, and with "\n" for "\r\n".
+std::string with_plain_lines(std::string text) {
+  std::size_t kept = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view rest = std::string_view(text).substr(at);
+    const bool begins_line = kept == 0 || text[kept - 1] == '\n';
+    if (begins_line && rest.starts_with(utf8_mark)) {
       at += utf8_mark.size();
+    } else if (rest.starts_with("\r\n")) {
+      ++at;
+    } else {
+      text[kept++] = text[at++];
     }
   }
+  text.resize(kept);
   return text;
 }
 
@@ -106,7 +112,7 @@ std::string utf8_text(std::string bytes, const SourcePosition& position) {
     throw InputError(position, "text in UTF-32", "UTF-8 or UTF-16");
   }
   if (const auto order = utf16_order(bytes)) bytes = utf8_of_utf16(bytes, *order);
-  return without_marks(std::move(bytes));
+  return with_plain_lines(std::move(bytes));
 }
 
 }  // namespace collsim

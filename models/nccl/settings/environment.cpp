@@ -99,6 +99,15 @@ void read_thread_thresholds(const Setting& setting, NcclEnvironment& environment
   }
 }
 
+/// Recordings lose their paths on the way here (call_of()).
+std::filesystem::path read_path(const Setting& setting, NcclEnvironment& environment) {
+  if (setting.value.empty()) {
+    environment.warnings.push_back(fmt::format(
+        "{}: no file is opened; one that a recording names is of its own machine", setting.name));
+  }
+  return setting.value;
+}
+
 void read_net(const Setting& setting, NcclEnvironment& environment) {
   if (setting.value == "Socket") {
     environment.socket_net = true;
@@ -275,8 +284,10 @@ constexpr auto known_variables = std::to_array<Variable>({
    [](const Setting& s, NcclEnvironment& e) { read_queue_pairs(s, s.count(1, 128) > 1, e); }},
   {"NCCL_IB_SPLIT_DATA_ON_QPS",
    [](const Setting& s, NcclEnvironment& e) { read_queue_pairs(s, s.flag(), e); }},
-  {"NCCL_TOPO_FILE", [](const Setting& s, NcclEnvironment& e) { e.topology_file = s.value; }},
-  {"NCCL_GRAPH_FILE", [](const Setting& s, NcclEnvironment& e) { e.graph_file = s.value; }},
+  {"NCCL_TOPO_FILE",
+   [](const Setting& s, NcclEnvironment& e) { e.topology_file = read_path(s, e); }},
+  {"NCCL_GRAPH_FILE",
+   [](const Setting& s, NcclEnvironment& e) { e.graph_file = read_path(s, e); }},
 });
 
 const Variable* find_variable(std::string_view name) {

@@ -27,6 +27,14 @@ TEST(TextEncoding, LeavesUtf8AsItIs) {
   EXPECT_EQ(decoded("ab\0c"sv), "ab\0c"s);
 }
 
+TEST(TextEncoding, MakesEndsOfLineAlike) {
+  EXPECT_EQ(decoded("a\r\n\r\nb\rc\r\n"), "a\n\nb\rc\n");
+  EXPECT_EQ(decoded("\xEF\xBB\xBF"
+                    "a\r\n\xEF\xBB\xBF"
+                    "b\r"),
+            "a\nb\r");
+}
+
 TEST(TextEncoding, LeavesOutMarksAtTheStartOfLines) {
   EXPECT_EQ(decoded("\xEF\xBB\xBF"
                     "a\n\xEF\xBB\xBF"

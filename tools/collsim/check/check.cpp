@@ -51,6 +51,7 @@ struct Request {
 struct Outcome {
   std::uint32_t plans = 0;
   std::uint32_t unsupported = 0;
+  std::string why_not;              // of the last that is not supported
   std::uint32_t max_schedules = 0;  // of one plan
   std::uint64_t runs = 0;
   std::uint64_t messages = 0;
@@ -86,17 +87,41 @@ bool add_counterexample(const Plan& plan, const Placement& placement, Outcome& o
   return true;
 }
 
-bool is_too_large(Collective collective, Rank ranks) {
-  return collective == Collective::all_to_all && ranks > max_ranks_all_to_all;
+std::optional<std::string> why_not_proved(const std::string& algorithm, Collective collective,
+                                          const Placement& placement) {
+  if (collective == Collective::all_to_all && placement.ranks() > max_ranks_all_to_all) {
+    return "checking so many takes too long";
+  }
+  return why_no_named_plan(collective, algorithm, placement);
+}
+
+/// What all algorithms come to.
+struct Tally {
+  std::uint64_t plans = 0;
+  std::uint64_t wrong = 0;
+  std::string why_not;  ///< of the last that is not supported
+
+  void add(const Outcome& outcome) {
+    plans += outcome.plans;
+    wrong += outcome.violation_count;
+    if (!outcome.why_not.empty()) why_not = outcome.why_not;
+  }
+};
+
+/// Where nothing was proved, nothing is right.
+int exit_code_of(const Tally& tally, std::ostream& err) {
+  if (tally.plans == 0) fmt::print(err, "collsim: nothing is proved: {}\n", tally.why_not);
+  return tally.plans > 0 && tally.wrong == 0 ? exit_ok : exit_answer_is_no;
 }
 
 Outcome prove(const std::string& algorithm, const Request& request) {
   Outcome outcome;
   for (const Rank ranks : request.rank_counts) {
     const Placement placement = uniform_placement(ranks, request.per_node);
-    if (is_too_large(request.collective, ranks) ||
-        why_no_named_plan(request.collective, algorithm, placement)) {
+    const auto why_not = why_not_proved(algorithm, request.collective, placement);
+    if (why_not) {
       ++outcome.unsupported;
+      outcome.why_not = fmt::format("{} ranks: {}", ranks, *why_not);
       continue;
     }
     const Rank first = request.root.value_or(0);
@@ -171,7 +196,7 @@ bool considers(const Nccl& nccl, NcclFunction function, NcclAlgorithm algorithm)
 /// Proves a collective that NCCL tunes, with every algorithm that NCCL considers and that has a
 /// plan, on all channels. A call on fewer channels uses the first of the same schedules.
 void prove_tuned(Collective collective, const Nccl& nccl, const NcclRequest& request,
-                 std::ostream& out, std::uint64_t& wrong) {
+                 std::ostream& out, Tally& tally) {
   const auto channels = nccl.channel_count();
   for (const NcclAlgorithm algorithm : all_nccl_algorithms) {
     if (why_no_nccl_plan(collective, algorithm)) continue;
@@ -184,13 +209,13 @@ void prove_tuned(Collective collective, const Nccl& nccl, const NcclRequest& req
     }
     print_outcome(out, fmt::format("  {} {}", to_string(collective), to_string(algorithm)),
                   outcome);
-    wrong += outcome.violation_count;
+    tally.add(outcome);
   }
 }
 
 /// Proves sends and receives, with every number of channels that one message may use.
 void prove_messages(Collective collective, const Nccl& nccl, const NcclRequest& request,
-                    std::ostream& out, std::uint64_t& wrong) {
+                    std::ostream& out, Tally& tally) {
   const PointToPoint& resources = nccl.point_to_point();
   const Placement placement = uniform_placement(nccl.ranks(), nccl.ranks() / nccl.nodes());
   Outcome outcome;
@@ -202,32 +227,29 @@ void prove_messages(Collective collective, const Nccl& nccl, const NcclRequest& 
     }
   }
   print_outcome(out, fmt::format("  {} sends and receives", to_string(collective)), outcome);
-  wrong += outcome.violation_count;
+  tally.add(outcome);
 }
 
-/// Returns the number of violations.
-std::uint64_t prove_machine(const std::string& name, const NcclRequest& request, std::ostream& out,
-                            std::ostream& err) {
+void prove_machine(const std::string& name, const NcclRequest& request, Tally& tally,
+                   std::ostream& out, std::ostream& err) {
   const Topology topology = load_with_warnings(name, err);
   const std::size_t gpus = topology.gpus().size();
   if (topology.calibration() == "ideal" || gpus < 2 || gpus > request.max_ranks) {
-    fmt::print(out, "{}: {} GPUs, skipped: {}\n", name, gpus,
-               gpus > request.max_ranks ? "checking so many takes too long"
-                                        : "NCCL does not run on this machine");
-    return 0;
+    tally.why_not = gpus > request.max_ranks ? "checking so many takes too long"
+                                             : "NCCL does not run on this machine";
+    fmt::print(out, "{}: {} GPUs, skipped: {}\n", name, gpus, tally.why_not);
+    return;
   }
   const Nccl nccl(topology);
   fmt::print(out, "{}: {} ranks, {} channels, {} for sends and receives\n", name, nccl.ranks(),
              nccl.channel_count(), nccl.point_to_point().channels);
-  std::uint64_t wrong = 0;
   for (const Collective collective : request.collectives) {
     if (function_of(collective)) {
-      prove_tuned(collective, nccl, request, out, wrong);
+      prove_tuned(collective, nccl, request, out, tally);
     } else {
-      prove_messages(collective, nccl, request, out, wrong);
+      prove_messages(collective, nccl, request, out, tally);
     }
   }
-  return wrong;
 }
 
 int check_nccl(const po::variables_map& values, std::ostream& out, std::ostream& err) {
@@ -250,11 +272,11 @@ int check_nccl(const po::variables_map& values, std::ostream& out, std::ostream&
   request.root = read_root(values);
   request.options.orders = bounded_option(values, "orders", 1, 1000);
   request.options.seed = bounded_option(values, "seed", 0, 0x7fffffff);
-  std::uint64_t wrong = 0;
+  Tally tally;
   for (const std::string& topology : request.topologies) {
-    wrong += prove_machine(topology, request, out, err);
+    prove_machine(topology, request, tally, out, err);
   }
-  return wrong == 0 ? exit_ok : exit_answer_is_no;
+  return exit_code_of(tally, err);
 }
 
 /// Only NCCL's plans depend on a machine.
@@ -302,20 +324,20 @@ po::options_description check_options() {
   return options;
 }
 
-int check_textbook(const po::variables_map& values, std::ostream& out) {
+int check_textbook(const po::variables_map& values, std::ostream& out, std::ostream& err) {
   Request request = read_request(values);
   const auto& named = values["algorithm"].as<std::string>();
   if (names_schedule_file(named) && values["ranks"].defaulted()) {
     if (const auto only = only_ranks(*read_schedule_file(named))) request.rank_counts = {*only};
   }
-  std::uint64_t wrong = 0;
+  Tally tally;
   std::uint32_t max_schedules = 0;
   std::set<std::uint32_t> credits;
   for (const auto& algorithm :
        chosen_algorithms(request.collective, values["algorithm"].as<std::string>())) {
     const Outcome outcome = prove(algorithm, request);
     print_outcome(out, algorithm, outcome);
-    wrong += outcome.violation_count;
+    tally.add(outcome);
     max_schedules = std::max(max_schedules, outcome.max_schedules);
     credits.insert(outcome.credits.begin(), outcome.credits.end());
   }
@@ -325,7 +347,7 @@ int check_textbook(const po::variables_map& values, std::ostream& out) {
     fmt::print(out, "; up to {} channels share one schedule, proved once", request.channels);
   }
   fmt::print(out, "\n");
-  return wrong == 0 ? exit_ok : exit_answer_is_no;
+  return exit_code_of(tally, err);
 }
 
 }  // namespace
@@ -335,7 +357,8 @@ int run_check(std::span<const std::string> args, std::ostream& out, std::ostream
       check_options(),
       "collsim check [--algorithm A|all] [options], or collsim check MACHINE|PROGRAM.yaml",
       "Runs every plan in random legal orders, with several credit depths, and counts the\n"
-      "contributions of every rank in every buffer. Exit code 1 means that a plan is wrong.\n"
+      "contributions of every rank in every buffer. Exit code 1 means that a plan is wrong,\n"
+      "or that none is proved.\n"
       "Of a program (`collsim: program/1`) it proves that no order of events makes it hang, or "
       "says\n"
       "who waits for whom.\n\n"
@@ -362,7 +385,7 @@ int run_check(std::span<const std::string> args, std::ostream& out, std::ostream
                      "textbook or nccl");
   }
   heed_only(*values, "check", {"textbook plans"});
-  return check_textbook(*values, out);
+  return check_textbook(*values, out, err);
 }
 
 }  // namespace collsim::command

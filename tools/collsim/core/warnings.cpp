@@ -6,11 +6,13 @@
 #include <utility>
 
 #include "models/imports/machine.h"
+#include "sim/base/clean_text.h"
 
 namespace collsim::command {
 
 void print_warning(const std::string& warning, std::ostream& err) {
-  fmt::print(err, "collsim: warning: {}\n", warning);
+  constexpr std::size_t longest = 1024;
+  fmt::print(err, "collsim: warning: {}\n", shortened(warning, longest));
 }
 
 Topology load_with_warnings(const std::string& name, std::ostream& err) {

@@ -213,11 +213,13 @@ void print_explanation(const Section& section, const CallCompiler& compiler,
   print_head(section, out);
   out << "\n"
       << wrapped(
-             fmt::format("{} B in {:.2f} us ({}); no algorithm on this machine can beat {:.2f} us; "
+             fmt::format("{} B in {:.2f} us by simulation{}; no algorithm on this machine can beat "
+                         "{:.2f} us; "
                          "the model's floor is {:.2f} us for the busiest resource, {:.2f} us of "
                          "them for the launch, and {:.2f} us for the hops",
                          prediction.size.count, in_microseconds(prediction.time),
-                         to_string(prediction.trust), in_microseconds(prediction.bounds.largest()),
+                         range_text(*section.request, prediction),
+                         in_microseconds(prediction.bounds.largest()),
                          in_microseconds(prediction.floor.busiest_resource()),
                          in_microseconds(explanation.shares.floor_launch),
                          in_microseconds(prediction.floor.latency)),
@@ -257,6 +259,7 @@ Record explanation_record(const CallRequest& request, const RunSpec& run,
                                      {"algorithm", prediction.algorithm},
                                      {"protocol", to_string(prediction.protocol)},
                                      {"shape", shape_json(explanation.shape)}});
+  add_range(request, prediction, json);
   json["candidates"] = nlohmann::ordered_json::array();
   for (const CandidateTime& each : explanation.candidates) {
     json["candidates"].push_back(candidate_json(each));

@@ -245,6 +245,9 @@ class CallReport final : public CallPrinter {
                     request.topology.name(), request.ranks, request.ranks == 1 ? "" : "s");
     report_.facts.emplace_back("engine", section_.engine);
     report_.facts.emplace_back("calibration", request.cost.name);
+    if (const std::string model = model_of(section_); !model.empty()) {
+      report_.facts.emplace_back("model", model);
+    }
     for (const Fault& fault : request.scenario.faults) {
       report_.facts.emplace_back("fault", fault.text);
     }

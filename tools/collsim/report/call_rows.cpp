@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "models/nccl/settings/function.h"
+#include "models/peer_kernels/peer_kernel_table.h"
 #include "models/validation/score.h"
 #include "sim/base/median.h"
 #include "sim/nccl/nccl_plan.h"
@@ -105,16 +106,6 @@ void add_parts(const Row& row, bool is_estimate, Record& record) {
   record["floor_busiest_us"] =
       is_estimate ? Record() : Record(in_microseconds(floor.busiest_resource()));
   record["floor_latency_us"] = is_estimate ? Record() : Record(in_microseconds(floor.latency));
-}
-
-/// The 10th and the 90th percentile of what such calls have taken; null of exact ones.
-void add_range(const CallRequest& request, const Prediction& prediction, Record& record) {
-  const auto range =
-      error_range(request.errors, prediction.trust, prediction.medium, prediction.size);
-  const double time = in_microseconds(prediction.time);
-  record["time_p10_us"] = range ? Record(time * range->low) : Record();
-  record["time_p90_us"] = range ? Record(time * range->high) : Record();
-  record["medium"] = prediction.medium.empty() ? Record() : Record(prediction.medium);
 }
 
 Record known_error(const CallRequest& request, const Prediction& prediction) {
@@ -313,6 +304,40 @@ class CallRecords final : public CallPrinter {
 
 }  // namespace
 
+void add_range(const CallRequest& request, const Prediction& prediction, Record& record) {
+  const auto range =
+      error_range(request.errors, prediction.trust, prediction.medium, prediction.size);
+  const double time = in_microseconds(prediction.time);
+  record["time_p10_us"] = range ? Record(time * range->low) : Record();
+  record["time_p90_us"] = range ? Record(time * range->high) : Record();
+  record["medium"] = prediction.medium.empty() ? Record() : Record(prediction.medium);
+}
+
+std::string range_text(const CallRequest& request, const Prediction& prediction) {
+  Record range;
+  add_range(request, prediction, range);
+  if (!range["time_p10_us"].is_number()) return {};
+  return fmt::format(", 8 of 10 such times from {:.2f} to {:.2f} us",
+                     range["time_p10_us"].get<double>(), range["time_p90_us"].get<double>());
+}
+
+std::string model_of(const Section& section) {
+  if (section.engine.starts_with("kernels of")) {
+    return "GPUs load what is in their peers' memory, by costs fitted to the engine's calls; the "
+           "algorithm of that name (-a) sends messages, which take other times";
+  }
+  if (is_under_nccl(*section.run)) return {};
+  const std::vector<PeerKernelCost> kernels = load_peer_kernels().costs;
+  const bool is_kernel = std::any_of(kernels.begin(), kernels.end(), [&](const auto& each) {
+    return each.kernel == section.run->algorithm;
+  });
+  if (!is_kernel) return {};
+  return fmt::format(
+      "{} sends messages, as a program on NCCL's primitives would; the kernel of that name in "
+      "inference engines loads from its peers' memory and takes another time: --kernels vllm",
+      section.run->algorithm);
+}
+
 Record answer_record(const Section& section, const Row& row) {
   constexpr std::size_t max_fields = 48;
   const CallRequest& request = *section.request;
@@ -425,6 +450,7 @@ void print_head(const Section& section, std::ostream& out) {
                     request.ranks == 1 ? "" : "s"));
   print(fmt::format("{}; engine {}; calibration {}", describe(*section.run), section.engine,
                     request.cost.name));
+  if (const std::string model = model_of(section); !model.empty()) print("model: " + model);
   for (const Fault& fault : request.scenario.faults) print("fault: " + fault.text);
 }
 

@@ -42,6 +42,17 @@ std::string describe(const TrustError& error);
 /// (measured, over nvlink: 3,454 rows of 8 machines)".
 std::string describe(const ErrorClass& found);
 
+/// Of an algorithm that has the name of an engine's kernel, and of such kernels: what is modelled,
+/// in a sentence, and that the other is something else. Empty for all else.
+std::string model_of(const Section& section);
+
+/// ", 8 of 10 such times from 23.10 to 26.40 us"; empty of exact ones.
+std::string range_text(const CallRequest& request, const Prediction& prediction);
+
+/// Adds `time_p10_us` and `time_p90_us`, the percentiles of what such calls have taken, which are
+/// null of exact ones, and `medium`.
+void add_range(const CallRequest& request, const Prediction& prediction, Record& record);
+
 /// One line per class of trust, with the errors of past predictions. None for `exact`.
 void print_trust_errors(const CallRequest& request, const std::set<Trust>& classes,
                         std::ostream& out);

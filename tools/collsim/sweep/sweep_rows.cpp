@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "models/recordings/recording.h"
@@ -55,9 +56,10 @@ Sweep read_sweep(const std::filesystem::path& file, EngineName engine_name, bool
   sweep.errors = load_error_table();
   sweep.engine_name = engine_name;
   sweep.exact = exact;
-  sweep.id =
-      fmt::format("s{:016x}", hash_of(fmt::format("{} {} {} {}", COLLSIM_VERSION,
-                                                  name_of(engine_name), exact, text.content)));
+  const std::string_view last_end = text.content.ends_with('\n') ? "" : "\n";
+  sweep.id = fmt::format(
+      "s{:016x}", hash_of(fmt::format("{} {} {} {}{}", COLLSIM_VERSION, name_of(engine_name), exact,
+                                      text.content, last_end)));
   sweep.first.push_back(0);
   for (const std::uint32_t rows : sweep.space.answers()) {
     sweep.first.push_back(sweep.first.back() + rows);

@@ -300,6 +300,9 @@ int run_validate(std::span<const std::string> args, std::ostream& out, std::ostr
   write_answer(format_option(*values), answer, out);
   const auto failed = failures(requirements, report.validation.rows);
   for (const std::string& failure : failed) fmt::print(err, "collsim: {}\n", failure);
+  if (format_option(*values) == Format::csv || format_option(*values) == Format::jsonl) {
+    print_left_out(report.validation.left_out, err);  // their rows cannot say it
+  }
   if (report.validation.rows.empty()) fmt::print(err, "collsim: no row is compared\n");
   is_answered = is_answered && failed.empty() && !report.validation.rows.empty();
   return is_answered ? exit_ok : exit_answer_is_no;

@@ -83,6 +83,8 @@ void print_comparisons(const std::vector<ValidatedRow>& rows, std::ostream& out)
   }
 }
 
+}  // namespace
+
 void print_left_out(const std::map<std::string, LeftOut>& left_out, std::ostream& out) {
   if (left_out.empty()) return;
   fmt::print(out, "\nnot compared\n");
@@ -91,8 +93,6 @@ void print_left_out(const std::map<std::string, LeftOut>& left_out, std::ostream
                rows.rows > 1 ? " and others" : "", reason);
   }
 }
-
-}  // namespace
 
 std::string describe(const ValidationFamily& family) {
   std::string text =

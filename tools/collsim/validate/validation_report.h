@@ -25,6 +25,9 @@ struct ValidationReport {
 /// A family as reports name it: "all_reduce 8 ring/simple".
 std::string describe(const ValidationFamily& family);
 
+/// The rows that were not compared, and why, where there are any.
+void print_left_out(const std::map<std::string, LeftOut>& left_out, std::ostream& out);
+
 /// Scores by family and band, agreement with NCCL's choices, crossovers, regret, rows left out.
 void print_validation_table(const ValidationReport& report, std::ostream& out);
 /// One record per row. `error` is (predicted - measured) / measured.
