@@ -68,7 +68,7 @@ void set_time(RecordedRow& row, std::string_view text, double us) {
 }
 
 std::optional<Collective> find_recorded_collective(std::string_view name) {
-  if (name == "alltoall") return Collective::all_to_all;
+  if (name == "alltoall" || name == uneven_exchange) return Collective::all_to_all;
   if (name == "sendrecv") return Collective::send_recv;
   return find_collective(name);
 }
