@@ -1,7 +1,6 @@
 #include "models/job_trace/chakra.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -9,7 +8,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <protozero/pbf_reader.hpp>
@@ -18,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/job_trace/packed_file.h"
 #include "models/job_trace/trace_format.h"
 #include "sim/base/input_error.h"
 
@@ -27,7 +26,9 @@ namespace {
 
 /// JSON is held as a whole, in about ten times its text.
 constexpr std::size_t max_chakra_json = std::size_t{64} << 20U;
-constexpr std::size_t max_chakra_messages = std::size_t{1} << 30U;
+/// Objects, keys and numbers of JSON. One takes some 60 bytes, a node some sixty of them.
+constexpr std::size_t max_chakra_values = 8'000'000;
+constexpr std::size_t max_chakra_message = std::size_t{16} << 20U;
 constexpr std::size_t max_chakra_nodes = 2'000'000;
 constexpr int max_chakra_depth = 64;
 /// Microseconds since 1970 are below 2e15.
@@ -73,6 +74,8 @@ class ChakraCollector {
 
   std::string file_;
   RankTrace& trace_;
+  KeptBytes kept_{};
+  std::size_t nodes_ = 0;
   std::unordered_map<std::uint64_t, double> ends_{};
   std::map<std::uint64_t, double> streams_{};
 };
@@ -102,13 +105,14 @@ void ChakraCollector::take_call(const ChakraNode& node, const JobSpan& span) {
   } else {
     call.operation = node.type == chakra_send ? "send" : "recv";
   }
+  kept_.add(file_, sizeof(TracedCall) + call.operation.size() + call.communicator.size());
   trace_.calls.push_back(std::move(call));
 }
 
 /// A node begins when the trace says so or, where it has no times, when all that it comes after
 /// have ended, and what was on its stream. Nodes of the host take no time of their own.
 void ChakraCollector::take(const ChakraNode& node) {
-  if (ends_.size() >= max_chakra_nodes) {
+  if (++nodes_ > max_chakra_nodes) {
     refuse_chakra(file_, fmt::format("more than {} nodes", max_chakra_nodes));
   }
   double begin = node.begin_us;
@@ -161,24 +165,18 @@ void ChakraCollector::finish() {
       [](const TracedWork& a, const TracedWork& b) { return a.span.begin_us < b.span.begin_us; });
 }
 
-/// All of a file, unpacked if gzip has packed it.
-std::string unpacked(const std::string& file, std::size_t most) {
-  struct Closer {
-    void operator()(gzFile opened) const { gzclose(opened); }
-  };
-  const std::unique_ptr<gzFile_s, Closer> opened(gzopen(file.c_str(), "rb"));
-  if (!opened) refuse_chakra(file, "cannot be opened");
+/// All of a file, which is held.
+std::string whole_text(const std::string& file) {
+  PackedFile packed(file, std::string(chakra_accepted));
   std::string text;
   std::array<char, std::size_t{1} << 16U> piece{};
-  while (true) {
-    const int count = gzread(opened.get(), piece.data(), static_cast<unsigned>(piece.size()));
-    int state = Z_OK;
-    gzerror(opened.get(), &state);
-    if (count < 0 || state == Z_BUF_ERROR) refuse_chakra(file, "cannot be unpacked");
-    if (count == 0) return text;
-    text.append(piece.data(), static_cast<std::size_t>(count));
-    if (text.size() > most) refuse_chakra(file, fmt::format("larger than {} MiB", most >> 20U));
+  while (const std::size_t count = packed.read(piece.data(), piece.size())) {
+    text.append(piece.data(), count);
+    if (text.size() > max_chakra_json) {
+      refuse_chakra(file, fmt::format("larger than {} MiB", max_chakra_json >> 20U));
+    }
   }
+  return text;
 }
 
 double checked_time(const std::string& file, double microseconds) {
@@ -281,20 +279,38 @@ ChakraNode node_of_message(const std::string& file, std::string_view bytes) {
   return node;
 }
 
+/// The length before a message; nothing at the end of the file.
+std::optional<std::size_t> message_length(const std::string& file, PackedFile& packed) {
+  std::string bytes;
+  for (char byte = 0; packed.read(&byte, 1) == 1;) {
+    bytes.push_back(byte);
+    constexpr unsigned more_follows = 0x80U;
+    if ((static_cast<unsigned char>(byte) & more_follows) != 0 &&
+        bytes.size() < protozero::max_varint_length)
+      continue;
+    const char* at = bytes.data();
+    const std::uint64_t length = protozero::decode_varint(&at, at + bytes.size());
+    if (length <= max_chakra_message) return static_cast<std::size_t>(length);
+    refuse_chakra(file, fmt::format("a message of {} bytes", length));
+  }
+  if (!bytes.empty()) refuse_chakra(file, "cut off within a message");
+  return std::nullopt;
+}
+
 /// Messages stand one after the other, each after its length; the first is metadata of the whole.
 void read_messages(const std::string& file, ChakraCollector& collector) {
-  const std::string bytes = unpacked(file, max_chakra_messages);
-  const char* at = bytes.data();
-  const char* const end = at + bytes.size();
+  PackedFile packed(file, std::string(chakra_accepted));
+  std::string message;
   bool is_metadata = true;
   try {
-    while (at != end) {
-      const std::uint64_t size = protozero::decode_varint(&at, end);
-      if (size > static_cast<std::uint64_t>(end - at)) {
-        refuse_chakra(file, "cut off within a message");
+    while (const auto length = message_length(file, packed)) {
+      message.resize(*length);
+      std::size_t have = 0;
+      while (have < *length) {
+        const std::size_t count = packed.read(message.data() + have, *length - have);
+        if (count == 0) refuse_chakra(file, "cut off within a message");
+        have += count;
       }
-      const std::string_view message(at, static_cast<std::size_t>(size));
-      at += size;
       if (!std::exchange(is_metadata, false)) collector.take(node_of_message(file, message));
     }
   } catch (const protozero::exception& error) {
@@ -344,7 +360,11 @@ ChakraNode node_of_json(const std::string& file, const Json& object) {
 }
 
 Json parsed(const std::string& file, const std::string& text) {
+  std::size_t values = 0;
   const auto limit = [&](int depth, Json::parse_event_t event, Json&) {
+    if (++values > max_chakra_values) {
+      refuse_chakra(file, fmt::format("more than {} values", max_chakra_values));
+    }
     const bool opens =
         event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
     if (opens && depth > max_chakra_depth) refuse_chakra(file, "nested too deep");
@@ -358,7 +378,7 @@ Json parsed(const std::string& file, const std::string& text) {
 }
 
 void read_objects(const std::string& file, ChakraCollector& collector, RankTrace& trace) {
-  const Json root = parsed(file, unpacked(file, max_chakra_json));
+  const Json root = parsed(file, whole_text(file));
   const auto nodes = root.find("workload_graph");
   if (nodes == root.end() || !nodes->is_array()) refuse_chakra(file, "no workload_graph");
   constexpr std::uint64_t max_chakra_ranks = 1'000'000;

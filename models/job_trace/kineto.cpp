@@ -1,70 +1,70 @@
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <iterator>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "models/job_trace/job_trace.h"
 #include "models/job_trace/kineto_events.h"
+#include "models/job_trace/packed_file.h"
 #include "sim/base/input_error.h"
 
 namespace collsim {
 
 namespace {
 
-constexpr std::size_t max_kineto_text = std::size_t{1} << 30U;
 /// A trace nests five levels.
 constexpr std::size_t max_kineto_depth = 64;
 /// Microseconds since 1970 are below 2e15, and buffers below 2^50 elements.
 constexpr double max_kineto_number = 1e18;
-/// Kernels, calls and launches that are kept. A step has some thousands of each; so many take 1 GB.
-constexpr std::size_t max_kept_events = 2'000'000;
+/// Of a word or a number, which nlohmann's reader holds as a whole.
+constexpr std::size_t max_kineto_word = std::size_t{1} << 20U;
 constexpr std::string_view kineto_accepted = "a trace of PyTorch's profiler, as JSON or .json.gz";
 
-/// The letters of a file, unpacked if gzip has packed them.
+/// The letters of a file. What stands between two marks of JSON is limited, for it is held.
 class KinetoText {
  public:
-  explicit KinetoText(const std::string& file) : name_(file), file_(gzopen(file.c_str(), "rb")) {
-    if (!file_) fail("cannot be opened", "a file that can be read");
+  explicit KinetoText(const std::string& file)
+      : name_(file), file_(file, std::string(kineto_accepted)) {
     fill();
   }
 
   bool is_at_end() const { return next_ == size_; }
   char letter() const { return piece_[next_]; }
   void advance() {
-    if (letter() == '\n') ++line_;
+    follow(letter());
     ++next_;
     if (next_ == size_) fill();
   }
   [[noreturn]] void fail(const std::string& wrong, std::string_view accepted) const {
     throw InputError(SourcePosition{name_, line_, 0}, wrong, std::string(accepted));
   }
+  const std::string& name() const { return name_; }
 
  private:
-  struct Closer {
-    void operator()(gzFile file) const { gzclose(file); }
-  };
-
+  void follow(char letter) {
+    if (letter == '\n') ++line_;
+    const bool is_mark = in_text_
+                             ? letter == '"' && !escaped_
+                             : std::string_view("\",:{}[]").find(letter) != std::string_view::npos;
+    if (is_mark && letter == '"') in_text_ = !in_text_;
+    escaped_ = in_text_ && letter == '\\' && !escaped_;
+    word_ = is_mark ? 0 : word_ + 1;
+    if (word_ > max_kineto_word) fail("a word of more than 1 MiB", kineto_accepted);
+  }
   void fill() {
-    const int count = gzread(file_.get(), piece_.data(), static_cast<unsigned>(piece_.size()));
-    if (count < 0) fail("cannot be read or unpacked", kineto_accepted);
-    int state = Z_OK;
-    gzerror(file_.get(), &state);
-    if (state == Z_BUF_ERROR) fail("cut off within its compressed data", kineto_accepted);
     next_ = 0;
-    size_ = static_cast<std::size_t>(count);
-    total_ += size_;
-    if (total_ > max_kineto_text) fail("larger than 1 GiB", "a trace of fewer steps");
+    size_ = file_.read(piece_.data(), piece_.size());
   }
 
   std::string name_;
-  std::unique_ptr<gzFile_s, Closer> file_;
+  PackedFile file_;
   std::vector<char> piece_ = std::vector<char>(std::size_t{1} << 16U);
   std::size_t next_ = 0;
   std::size_t size_ = 0;
-  std::size_t total_ = 0;
+  std::size_t word_ = 0;
+  bool in_text_ = false;
+  bool escaped_ = false;
   int line_ = 1;
 };
 
@@ -122,10 +122,6 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
     if (is_event()) {
       collector_.take(event_);
       event_ = {};
-    }
-    if (collector_.kept() > max_kept_events) {
-      text_.fail(fmt::format("more than {} kernels, calls and launches", max_kept_events),
-                 "a trace of fewer steps");
     }
     return close();
   }

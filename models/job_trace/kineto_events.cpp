@@ -96,15 +96,19 @@ void KinetoCollector::take(KinetoEvent& event) {
     const bool is_call = is_kernel && is_communication(event.name);
     if (is_kernel && !is_call) trace_.compute.push_back(span);
     if (!is_call) event.name.clear();
+    keep(event);
     work_.push_back({std::move(event), span, is_call});
   } else if (event.name == "record_param_comms" && event.external) {
+    keep(event);
     words_[*event.external] = all_words_.size();
     host_.push_back(
         {HostEvent::Kind::words, event.thread, span.begin_us, span.end_us, all_words_.size()});
     all_words_.push_back(std::move(event.words));
   } else if (event.category == "user_annotation" && event.name.starts_with("ProfilerStep#")) {
+    kept_.add(trace_.file, sizeof(JobSpan));
     trace_.steps.push_back(span);
   } else if (event.category == "user_annotation" && is_step(event.name)) {
+    kept_.add(trace_.file, sizeof(JobSpan));
     other_steps_.push_back(span);
   } else if (event.category == "cuda_runtime" || event.category == "cuda_driver") {
     take_host(event, span);
@@ -114,6 +118,7 @@ void KinetoCollector::take(KinetoEvent& event) {
 void KinetoCollector::take_host(const KinetoEvent& event, const JobSpan& span) {
   const std::string_view name = event.name;
   const auto is_of = [&](std::string_view word) { return name.find(word) != std::string::npos; };
+  kept_.add(trace_.file, sizeof(HostEvent) + sizeof(Launch));
   if (is_of("EventRecord") || is_of("StreamWaitEvent")) {
     const auto kind = is_of("EventRecord") ? HostEvent::Kind::record : HostEvent::Kind::wait;
     host_.push_back({kind, event.thread, span.begin_us, span.end_us, 0});
@@ -124,9 +129,11 @@ void KinetoCollector::take_host(const KinetoEvent& event, const JobSpan& span) {
   }
 }
 
-std::size_t KinetoCollector::kept() const {
-  return trace_.compute.size() + trace_.steps.size() + trace_.waits.size() + work_.size() +
-         other_steps_.size() + host_.size() + launches_.size();
+/// Counts an event with all its words, whatever is needed of it.
+void KinetoCollector::keep(const KinetoEvent& event) {
+  const CallWords& words = event.words;
+  kept_.add(trace_.file, sizeof(PendingWork) + event.name.size() + words.operation.size() +
+                             words.communicator.size() + words.type.size() + words.members.size());
 }
 
 /// The kernel's own words, or those of the call on the CPU that launched it.
@@ -145,7 +152,7 @@ const CallWords& KinetoCollector::words_of(const KinetoEvent& kernel) const {
 /// `before` are the words of calls that the thread issued since it last launched one: a kernel that
 /// has none of its own does all of them, which must be messages.
 TracedCall KinetoCollector::call_of(const PendingWork& pending,
-                                    const std::vector<std::size_t>& before) const {
+                                    const std::vector<std::size_t>& before) {
   const CallWords& own = words_of(pending.event);
   std::vector<const CallWords*> parts;
   if (!own.operation.empty()) parts.push_back(&own);
@@ -170,6 +177,9 @@ TracedCall KinetoCollector::call_of(const PendingWork& pending,
     call.ranks = static_cast<std::int64_t>(words->ranks);
     call.bytes = std::max(call.bytes, bytes_of_words(*words));
   }
+  // Many kernels may point to the words of one call.
+  kept_.add(trace_.file, sizeof(TracedCall) + call.operation.size() + call.communicator.size() +
+                             call.type.size() + call.messages.size() * sizeof(JobMessage));
   return call;
 }
 
@@ -234,7 +244,7 @@ void KinetoCollector::finish() {
   add_launches();
   follow_host();
   for (std::size_t i = 0; i < work_.size(); ++i) {
-    add_communicator(words_of(work_[i].event));
+    add_communicator(work_[i].event.words);
     if (!work_[i].is_call || traced_[i].call >= 0) continue;
     traced_[i].call = static_cast<std::int32_t>(trace_.calls.size());
     trace_.calls.push_back(call_of(work_[i], {}));

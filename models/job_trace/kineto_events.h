@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/job_trace/job_trace.h"
+#include "models/job_trace/packed_file.h"
 
 namespace collsim {
 
@@ -46,11 +47,9 @@ class KinetoCollector {
  public:
   explicit KinetoCollector(RankTrace& trace) : trace_(trace) {}
 
-  /// Takes what it needs of an event.
+  /// Takes what it needs of an event. Throws InputError where too much is kept.
   void take(KinetoEvent& event);
-  /// How many things it keeps.
-  std::size_t kept() const;
-  /// Fills the trace, after the last event.
+  /// Fills the trace, after the last event. Throws likewise.
   void finish();
 
  private:
@@ -79,11 +78,13 @@ class KinetoCollector {
   void follow_host();
   void launch(std::size_t work, HostThread& thread);
   const CallWords& words_of(const KinetoEvent& kernel) const;
-  TracedCall call_of(const PendingWork& pending, const std::vector<std::size_t>& words) const;
+  TracedCall call_of(const PendingWork& pending, const std::vector<std::size_t>& words);
   void add_communicator(const CallWords& words);
+  void keep(const KinetoEvent& event);
   void sort_work();
 
   RankTrace& trace_;
+  KeptBytes kept_{};
   std::vector<PendingWork> work_{};
   std::vector<TracedWork> traced_{};
   /// Streams were told to wait since the last launch: PyTorch waits for gradients on one thread,

@@ -193,12 +193,17 @@ TEST(Device, of_standard_output_takes_what_a_file_takes) {
   same("crossover hgx-h200 -n 2 -b 1M -e 2M --format json", "--export-env");
 }
 
-/// Whether the command leaves its input as it was, and says why.
+/// Whether the command leaves its input as it was, and says why. `@` is the input's name, `%` the
+/// output's.
 void expect_refusal(const std::string& call, const fs::path& input, const fs::path& output) {
   const std::string before = content_of(input);
-  const Outcome outcome = shell(with_file(call, input.string()) + " " + output.string());
+  std::string line = with_file(call, input.string());
+  for (auto place = line.find('%'); place != std::string::npos; place = line.find('%')) {
+    line.replace(place, 1, output.string());
+  }
+  const Outcome outcome = shell(line);
   EXPECT_EQ(outcome.status, exit_bad_input) << call << "\n" << outcome.out;
-  EXPECT_NE(outcome.out.find("is an input of this command"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("is to be written, and"), std::string::npos) << outcome.out;
   EXPECT_EQ(content_of(input), before) << call;
 }
 
@@ -210,11 +215,71 @@ TEST(Output, never_replaces_its_own_input) {
   fs::create_symlink(machine.path(), folder / "link.yaml");
   for (const fs::path& output :
        {machine.path(), folder / "link.yaml", folder / "../" / folder.filename() / "m.yaml"}) {
-    expect_refusal("trace @ -a ring -b 8 --output", machine.path(), output);
-    expect_refusal("view @ -a ring -b 8 --output", machine.path(), output);
-    expect_refusal("topo export @ -o", machine.path(), output);
+    expect_refusal("trace @ -a ring -b 8 --output %", machine.path(), output);
+    expect_refusal("view @ -a ring -b 8 --output %", machine.path(), output);
+    expect_refusal("topo export @ -o %", machine.path(), output);
   }
-  expect_refusal("calibrate @ -t hgx-h200 -o", log.path(), log.path());
+  expect_refusal("calibrate @ -t hgx-h200 -o %", log.path(), log.path());
+}
+
+/// Reads another file: it names the topology of the scenario.
+std::string scenario_on(const fs::path& machine) {
+  return "topology: " + machine.string() + "\ncollective: all_reduce\nalgorithms: [ring]\n";
+}
+
+// However an input comes: by an option, within a setting, through another file.
+TEST(Output, never_replaces_an_input_that_an_option_names) {
+  const fs::path source = COLLSIM_SOURCE_DIR;
+  const test::TemporaryFile ring("ring.yaml",
+                                 content_of(source / "docs/learn/schedules/ring.yaml"));
+  const test::TemporaryFile matrix("m.csv", "0,8\n8,0\n");
+  const test::TemporaryFile machine("s.yaml", content_of(source / "topologies/switch-8.yaml"));
+  const test::TemporaryFile scenario("q.yaml", scenario_on(machine.path()));
+  const test::TemporaryFile costs("c.yaml",
+                                  content_of(source / "models/data/calibrations/ideal.yaml"));
+  expect_refusal("steps -a @ -n 4 --msccl %", ring.path(), ring.path());
+  expect_refusal("view switch-8 -a @ -n 4 -b 64 --output %", ring.path(), ring.path());
+  expect_refusal("trace switch-8 -a tree,@ -n 4 -b 64 --output %", ring.path(), ring.path());
+  expect_refusal("exchange hgx-h200 -n 2 -c all_to_all_v --matrix @ --svg %", matrix.path(),
+                 matrix.path());
+  expect_refusal("exchange hgx-h200 --skew @ --svg %", matrix.path(), matrix.path());
+  expect_refusal("view hgx-h200 -b 8 --env NCCL_TOPO_FILE=@ --output %", costs.path(),
+                 costs.path());
+  expect_refusal("trace hgx-h200 -b 8 --calibration @ --output %", costs.path(), costs.path());
+  expect_refusal("run switch-8 -a ring -b 8 -e 8 --calibration @ --sliders %", costs.path(),
+                 costs.path());
+  expect_refusal("view @ -b 8 --output " + machine.path().string(), scenario.path(),
+                 machine.path());
+}
+
+TEST(Output, is_not_two_of_one_name) {
+  const test::TemporaryFile map("map", "kept");
+  for (const std::string call :
+       {"crossover hgx-h200 -n 2 -b 1M -e 2M --map --svg % --html %",
+        "crossover hgx-h200 -n 2 -b 1M -e 2M --export-tuner % --export-env %",
+        "crossover switch-8 -a ring,tree -b 1M -e 2M --svg % --png %"}) {
+    expect_refusal(call, map.path(), map.path());
+    expect_refusal(call, map.path(), map.path().parent_path() / "new");
+  }
+}
+
+// A text of the page's data that opens a script in a comment would hide the page's own end.
+TEST(Output, has_nothing_of_a_name_in_the_markup_of_its_scripts) {
+  const fs::path source = COLLSIM_SOURCE_DIR;
+  const test::TemporaryFile ring("<!--<script>.yaml",
+                                 content_of(source / "docs/learn/schedules/ring.yaml"));
+  const fs::path page = ring.path().parent_path() / "page.html";
+  const std::string name = "\"$F\"";
+  for (const std::string& call :
+       {"run switch-8 -n 4 -b 64 -e 64 -a " + name + " --sliders $(dirname " + name + ")/page.html",
+        "view switch-8 -n 4 -b 64 -a " + name + " --output $(dirname " + name + ")/page.html",
+        "run switch-8 -n 4 -b 64 -e 64 -a " + name + " --format html > $(dirname " + name +
+            ")/page.html"}) {
+    const Outcome outcome = shell(program + " " + call, ring.path());
+    EXPECT_EQ(outcome.status, exit_ok) << call << outcome.out;
+    EXPECT_EQ(content_of(page).find("<!--<script>"), std::string::npos) << call;
+    fs::remove(page);
+  }
 }
 
 }  // namespace

@@ -32,6 +32,7 @@
 #include "tools/collsim/core/interruption.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
+#include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/progress_line.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/size_option.h"
@@ -78,7 +79,7 @@ po::options_description calibrate_options() {
        "recordings, or one plan; --recording may be omitted")  //
       ("topology,t", po::value<std::string>(),
        "machine: a file, or a shipped name (default: the one in the recordings)")          //
-      ("output,o", po::value<std::string>(), "the calibration file to write")              //
+      ("output,o", po::value<OutputFile>(), "the calibration file to write")               //
       ("name", po::value<std::string>(), "name of the calibration (default: the file's)")  //
       ("from", po::value<std::string>(),
        "calibration that the search starts from: a file, a shipped name, or one with transports "
@@ -359,8 +360,7 @@ int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ost
   const bool ablates = (*values)["ablate"].as<bool>();
   if (!ablates) require(*values, "output", "-o FILE, the calibration to write");
   const std::filesystem::path output =
-      values->contains("output") ? (*values)["output"].as<std::string>() : "";
-  if (!output.empty()) check_writable(output);
+      values->contains("output") ? (*values)["output"].as<OutputFile>().name : "";
   if (!read) {
     plan.name =
         values->contains("name") ? (*values)["name"].as<std::string>() : output.stem().string();

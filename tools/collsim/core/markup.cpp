@@ -1,5 +1,7 @@
 #include "tools/collsim/core/markup.h"
 
+#include <boost/algorithm/string/replace.hpp>
+
 #include "sim/base/clean_text.h"
 
 namespace collsim::command {
@@ -28,6 +30,10 @@ std::string escaped(std::string_view text) {
     }
   }
   return html;
+}
+
+std::string script_json(std::string_view json) {
+  return boost::replace_all_copy(std::string(json), "<", "\\u003c");
 }
 
 }  // namespace collsim::command

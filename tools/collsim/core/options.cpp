@@ -11,6 +11,7 @@
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
 #include "tools/collsim/core/nccl_tests_options.h"
+#include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/time_limit.h"
 #include "tools/collsim/core/typed_option.h"
 
@@ -108,18 +109,20 @@ std::optional<po::variables_map> parse_options(const po::options_description& op
     // No abbreviations: "--rank" would mean "--ranks" today, and another option later.
     constexpr int style =
         po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
-    po::store(po::command_line_parser(std::vector<std::string>(args.begin(), args.end()))
-                  .options(all)
-                  .positional(bare)
-                  .style(style)
-                  .run(),
-              values);
+    const po::parsed_options given =
+        po::command_line_parser(std::vector<std::string>(args.begin(), args.end()))
+            .options(all)
+            .positional(bare)
+            .style(style)
+            .run();
+    po::store(given, values);
     if (values.count("help") != 0) {
       out << "usage: " << usage << "\n\n" << all;
       if (!epilogue.empty()) out << "\n" << epilogue << "\n";
       return std::nullopt;
     }
     po::notify(values);
+    check_output_files(given, values);
   } catch (const po::unknown_option& error) {
     refuse(error, all);
   } catch (const BadOptionValue& error) {

@@ -24,7 +24,8 @@ std::vector<ListedOption> read_listed_options(std::string_view printed);
 
 /// Parses the arguments of a subcommand. On `--help` prints `usage`, the options and `epilogue` to
 /// `out` and returns nothing; on `--list-options`, which no help shows, a line of each option.
-/// Throws InputError for an unknown option and for a missing or bad value. The message suggests a
+/// Throws InputError for an unknown option, for a missing or bad value, and for a file to write
+/// that another argument names, too. The message suggests a
 /// similar option, or the one that replaces an option of nccl-tests. `positional` names the option
 /// that takes arguments without an option: one, or any number if it is composing.
 std::optional<boost::program_options::variables_map> parse_options(

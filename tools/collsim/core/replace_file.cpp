@@ -116,12 +116,6 @@ int replace(const fs::path& path, std::string_view text) {
   return reason != 0 ? reason : name_as(file.number(), path);
 }
 
-bool is_special(const fs::path& path) {
-  std::error_code unknown;
-  const fs::file_status status = fs::status(path, unknown);
-  return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
-}
-
 /// What is written already goes first.
 int write_to_standard_output(std::string_view text) {
   std::fflush(stdout);
@@ -134,6 +128,12 @@ int write_directly(const fs::path& path, std::string_view text) {
 }
 
 }  // namespace
+
+bool is_special(const fs::path& path) {
+  std::error_code unknown;
+  const fs::file_status status = fs::status(path, unknown);
+  return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
+}
 
 bool is_standard_output(const fs::path& path) {
   struct stat named {};
@@ -169,6 +169,7 @@ void check_not_input(const fs::path& path) {
 }
 
 void replace_file(const fs::path& named, std::string_view text) {
+  check_not_input(named);
   int reason = 0;
   if (is_standard_output(named)) {
     reason = write_to_standard_output(text);

@@ -11,9 +11,11 @@ void check_writable(const std::filesystem::path& path);
 /// Throws InputError if the file is one that the command has read, by whatever path: an output
 /// never replaces its own input.
 void check_not_input(const std::filesystem::path& path);
+/// Whether something is there that is no file, such as a pipe or a device.
+bool is_special(const std::filesystem::path& path);
 /// Writes a file completely or not at all: first one without a name, which then gets it in place of
 /// what had it. Nothing is left of a process that is killed meanwhile. A pipe or a device such as
-/// /dev/stdout is written directly. Throws InputError.
+/// /dev/stdout is written directly. Throws InputError, also if the file was read as an input.
 void replace_file(const std::filesystem::path& path, std::string_view text);
 
 /// Whether this is the command's standard output by another name, such as /dev/stdout.

@@ -24,6 +24,7 @@
 #include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
+#include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
@@ -102,7 +103,7 @@ std::vector<std::vector<DeviceId>> gpus_of(const CallRequest& request,
                             : static_cast<std::uint32_t>(request.topology.gpus().size());
   const std::uint32_t least = by_node ? 1 : 2;
   std::vector<std::vector<DeviceId>> gpus;
-  const auto numbers = parse_numbers(option, values[option].as<std::string>(), least, most);
+  const auto numbers = parse_numbers(option, values[option].as<OutputFile>().name, least, most);
   constexpr std::size_t max_counts = 1000;  // each is a search of NCCL's, and two dozen ways
   if (numbers.size() > max_counts) {
     throw InputError(fmt::format("--{}: {} counts", option, numbers.size()),
@@ -396,8 +397,6 @@ void print_reports(const CallRequest& request, const std::vector<CrossoverReport
 }
 
 constexpr std::array map_files{"svg", "png", "html", "export-tuner", "export-env"};
-constexpr std::array written_files{"svg",          "png",        "html",
-                                   "export-tuner", "export-env", "export-thresholds"};
 
 bool asks_for_map(const po::variables_map& values) {
   return values["map"].as<bool>() || is_report(format_option(values)) ||
@@ -424,8 +423,8 @@ void print_map(const CallRequest& request, const po::variables_map& values,
   bool is_printed = false;
   for (const char* option : map_files) {
     if (!values.contains(option)) continue;
-    replace_file(values[option].as<std::string>(), text_of(map, option, command));
-    is_printed = is_printed || is_standard_output(values[option].as<std::string>());
+    replace_file(values[option].as<OutputFile>().name, text_of(map, option, command));
+    is_printed = is_printed || is_standard_output(values[option].as<OutputFile>().name);
   }
   if (is_printed) return;  // the map would be in the same stream
   Answer answer;
@@ -433,14 +432,6 @@ void print_map(const CallRequest& request, const po::variables_map& values,
   answer.rows = [&] { return records_of(map); };
   answer.report = [&] { return report_of(map, command); };
   write_answer(request.format, answer, out);
-}
-
-void check_files(const po::variables_map& values) {
-  for (const char* option : written_files) {
-    if (!values.contains(option)) continue;
-    check_writable(values[option].as<std::string>());
-    check_not_input(values[option].as<std::string>());
-  }
 }
 
 po::options_description crossover_options() {
@@ -452,16 +443,16 @@ po::options_description crossover_options() {
        "instead: all GPUs of so many nodes, such as 1,2,4")  //
       ("map", po::bool_switch(),
        "what is fastest for each size, and NCCL's choice; up to 16 ranks simulated where formulas "
-       "leave it open, above by formulas")                                         //
-      ("svg", po::value<std::string>(), "write the map as a drawing")              //
-      ("png", po::value<std::string>(), "the same as a picture, by rsvg-convert")  //
-      ("html", po::value<std::string>(),
+       "leave it open, above by formulas")                                        //
+      ("svg", po::value<OutputFile>(), "write the map as a drawing")              //
+      ("png", po::value<OutputFile>(), "the same as a picture, by rsvg-convert")  //
+      ("html", po::value<OutputFile>(),
        "write the map as a page to this file; --format html prints it")  //
-      ("export-tuner", po::value<std::string>(),
+      ("export-tuner", po::value<OutputFile>(),
        "write the map as a file for NCCL's example tuner plug-in")  //
-      ("export-env", po::value<std::string>(),
+      ("export-env", po::value<OutputFile>(),
        "write the NCCL_ALGO and NCCL_PROTO that lose least")  //
-      ("export-thresholds", po::value<std::string>(),
+      ("export-thresholds", po::value<OutputFile>(),
        "write where peer kernels cross over as a dictionary of Python's");
   add_kernel_option(options);
   return options;
@@ -474,7 +465,6 @@ int compare_kernels(const po::variables_map& values, const std::string& command,
                     std::ostream& err) {
   heed_only(values, "crossover", {"--kernels"});
   CallRequest request = read_kernel_request(values, err);
-  check_files(values);
   if (!values.contains("maxbytes") && !values.contains("scenario")) {
     request.scenario.sizes.to = std::max(largest_of_kernels, request.scenario.sizes.from);
   }
@@ -496,7 +486,6 @@ int run_crossover(std::span<const std::string> args, std::ostream& out, std::ost
   heed_schedules("crossover", *values, request,
                  maps ? "a map of NCCL's schedule" : "NCCL's schedule",
                  maps ? "a map of textbook schedules" : "a textbook schedule");
-  check_files(*values);
   if (!values->contains("maxbytes") && !values->contains("scenario")) {
     request.scenario.sizes.to = std::min(request.scenario.sizes.to, largest_by_default);
     request.scenario.sizes.to = std::max(request.scenario.sizes.to, request.scenario.sizes.from);

@@ -13,6 +13,7 @@
 
 #include "sim/base/input_error.h"
 #include "tools/collsim/core/numbers.h"
+#include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/crossover/textbook_curves.h"
 #include "tools/collsim/report/answer.h"
@@ -198,7 +199,7 @@ void answer_kernel_crossover(const CallRequest& request, const KernelQuestion& q
   }
   bool is_printed = false;
   const auto write = [&](const char* option, const std::string& text) {
-    const auto& file = values[option].as<std::string>();
+    const auto& file = values[option].as<OutputFile>().name;
     replace_file(file, text);
     is_printed = is_printed || is_standard_output(file);
   };

@@ -7,6 +7,7 @@
 
 #include "sim/base/input_error.h"
 #include "tools/collsim/core/format.h"
+#include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/png.h"
@@ -51,8 +52,8 @@ void answer_textbook_map(const CallRequest& request, const po::variables_map& va
   }
   bool is_printed = false;
   const auto write = [&](const char* option, const std::string& text) {
-    replace_file(values[option].as<std::string>(), text);
-    is_printed = is_printed || is_standard_output(values[option].as<std::string>());
+    replace_file(values[option].as<OutputFile>().name, text);
+    is_printed = is_printed || is_standard_output(values[option].as<OutputFile>().name);
   };
   for (const char* option : {"svg", "png"}) {
     if (!values.contains(option)) continue;

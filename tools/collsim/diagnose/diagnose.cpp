@@ -11,6 +11,7 @@
 #include "sim/base/input_error.h"
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/core/options.h"
+#include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/diagnose/comparison_report.h"
 #include "tools/collsim/diagnose/diagnosis_report.h"
@@ -64,8 +65,8 @@ po::options_description diagnose_options() {
       ("fabric", po::value<std::string>(),
        "network between the hosts: a file, or a shipped name (default: the likeliest)")  //
       ("nic", po::value<std::string>(),
-       "what the log does not say of the hosts' NICs: 200Gb/s, or 4x200Gb/s")                 //
-      ("keep", po::value<std::string>(), "write the machine that was composed to this file")  //
+       "what the log does not say of the hosts' NICs: 200Gb/s, or 4x200Gb/s")                //
+      ("keep", po::value<OutputFile>(), "write the machine that was composed to this file")  //
       ("collective,c", po::value<std::string>(),
        "only rows of this collective; of a table that does not say its collective, what it is")  //
       ("ranks,n", po::value<std::int64_t>(),

@@ -24,6 +24,7 @@
 #include "sim/base/input_error.h"
 #include "sim/base/text.h"
 #include "tools/collsim/core/numbers.h"
+#include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/diagnose/like_logs.h"
@@ -234,7 +235,7 @@ class LogDiagnoser {
   }
 
   void keep(const GuessedMachine& guessed) {
-    const auto& file = values_["keep"].as<std::string>();
+    const auto& file = values_["keep"].as<OutputFile>().name;
     if (!guessed.composed) {
       throw InputError(
           fmt::format("--keep {}: the log's machine is shipped as {}", file, guessed.name),
@@ -245,7 +246,6 @@ class LogDiagnoser {
                        "logs of one machine");
     }
     is_kept_ = true;
-    check_not_input(file);
     replace_file(file, composed_text(guessed.composed->parts, guessed.composed->nodes));
   }
 

@@ -19,6 +19,7 @@
 #include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
+#include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/size_option.h"
 #include "tools/collsim/core/subcommand.h"
@@ -87,7 +88,7 @@ po::options_description exchange_options() {
        "of all_to_all_v and all_gather_v without --matrix: bytes of a rank, divided by --skew")  //
       ("estimate", po::bool_switch(), "NCCL's calls by formulas, not by simulation")             //
       ("explain", po::bool_switch(), "the parts of the time, and the busiest ports")             //
-      ("svg", po::value<std::string>(), "write where the time goes as a drawing");
+      ("svg", po::value<OutputFile>(), "write where the time goes as a drawing");
   add_format_option(options, formats_of_rows());
   return options;
 }
@@ -278,10 +279,6 @@ std::vector<ExchangeRow> sized_rows(const po::variables_map& values, ExchangeQue
 int run_exchange(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const auto values = parse_options(exchange_options(), usage, epilogue, "topology", args, out);
   if (!values) return exit_ok;
-  if (values->contains("svg")) {
-    check_writable((*values)["svg"].as<std::string>());
-    check_not_input((*values)["svg"].as<std::string>());
-  }
   const auto& call = (*values)["collective"].as<std::string>();
   const bool by_sizes = call == "all_to_all_v" || call == "all_gather_v";
   const char* const sizes = values->contains("matrix") ? "--matrix" : "--size";
@@ -292,7 +289,7 @@ int run_exchange(std::span<const std::string> args, std::ostream& out, std::ostr
   const std::vector<ExchangeRow> rows =
       by_sizes ? sized_rows(*values, question) : expert_rows(*values, question);
   if (values->contains("svg")) {
-    const auto& file = (*values)["svg"].as<std::string>();
+    const auto& file = (*values)["svg"].as<OutputFile>().name;
     replace_file(file, exchange_drawing(question.heading, rows));
     if (is_standard_output(file)) return exit_ok;
   }

@@ -16,6 +16,7 @@
 #include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"
 #include "tools/collsim/core/numbers.h"
+#include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/variables_option.h"
 
@@ -68,15 +69,7 @@ void scale_kernels(TracedStep& step, double factor) {
 
 void write_program(const po::variables_map& values, const CallProgram& program) {
   if (!values.contains("write")) return;
-  const auto& file = values["write"].as<std::string>();
-  check_not_input(file);
-  for (const std::string& trace : values["trace"].as<std::vector<std::string>>()) {
-    std::error_code error;  // a file that is not there yet is no trace
-    if (!std::filesystem::equivalent(file, trace, error)) continue;
-    throw InputError(fmt::format("--write: {} is a trace that is read", file),
-                     "the name of another file");
-  }
-  replace_file(file, call_program_text(program));
+  replace_file(values["write"].as<OutputFile>().name, call_program_text(program));
 }
 
 void print_steps(const std::vector<StepReplay>& steps, std::ostream& out) {
@@ -182,7 +175,7 @@ void add_replay_options(po::options_description& options) {
           "env", po::value<std::vector<std::string>>()->composing(),
           "with -t: a variable of NCCL's, NAME=VALUE; may be repeated")(
           "step", po::value<std::int64_t>(), "with -t: the step, from 0 (default: all)")(
-          "write", po::value<std::string>(),
+          "write", po::value<OutputFile>(),
           "with -t: write the step as a program, for `collsim step`")(
           "kernel-time", po::value<double>(),
           "with -t: kernels take so many times as long, such as 0.5 on GPUs twice as quick")(

@@ -109,20 +109,6 @@ Record charts_of(const Report& page) {
   return charts;
 }
 
-/// JSON inside a script element: without `<` nothing in it can end the element or open another.
-std::string embedded_json(const Record& json) {
-  const std::string text = json_text(json);
-  std::string embedded;
-  for (const char letter : text) {
-    if (letter == '<') {
-      embedded += "\\u003c";
-    } else {
-      embedded += letter;
-    }
-  }
-  return embedded;
-}
-
 std::string chart_file(std::string_view name) {
   return read_text_file(data_directory() / "tools/web/charts" / name, "a part of collsim's pages")
       .content;
@@ -225,7 +211,7 @@ void write_page(const Report& page, std::ostream& out) {
     chart = print_page_section(section, chart, out);
   out << hatching_pattern;
   fmt::print(out, "<script id=\"page-charts\" type=\"application/json\">{}</script>\n",
-             embedded_json(charts_of(page)));
+             script_json(json_text(charts_of(page))));
   fmt::print(out, "<script>{}</script>\n<script>{}</script>\n</body>\n</html>\n",
              chart_file("plot.min.js"), chart_file("page.js"));
 }

@@ -9,6 +9,7 @@
 #include "sim/base/input_error.h"
 #include "sim/base/json_text.h"
 #include "sim/base/text_file.h"
+#include "tools/collsim/core/markup.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 
@@ -61,12 +62,7 @@ std::string slider_page(const SliderStart& start, const std::string& command) {
   std::string page =
       read_text_file(data_directory() / "tools/web/sliders/sliders.html", "a page of collsim's")
           .content;
-  // Inside a script: nothing of it may end the element.
-  std::string text = json_text(data);
-  for (std::size_t at = text.find("</"); at != std::string::npos; at = text.find("</", at + 3)) {
-    text.replace(at, 2, "<\\/");
-  }
-  page.replace(page.find(place), place.size(), text);
+  page.replace(page.find(place), place.size(), script_json(json_text(data)));
   return page;
 }
 

@@ -6,6 +6,7 @@
 #include "sim/topologies/loader.h"
 #include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/numbers.h"
+#include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/replace_file.h"
 
 namespace collsim::command {
@@ -53,10 +54,7 @@ std::string output_file(std::string_view command, std::string_view form,
     throw InputError(fmt::format("{}: no file to write", command),
                      fmt::format("--output {}", form));
   }
-  auto file = values["output"].as<std::string>();
-  check_writable(file);
-  check_not_input(file);
-  return file;
+  return values["output"].as<OutputFile>().name;
 }
 
 }  // namespace collsim::command

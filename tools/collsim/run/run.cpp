@@ -12,6 +12,7 @@
 #include "sim/fabric/engine.h"
 #include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/options.h"
+#include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/run_watch.h"
 #include "tools/collsim/core/subcommand.h"
@@ -109,9 +110,7 @@ void answer(const CallRequest& request, const RunSpec& run, const Approach& appr
 void write_sliders(const CallRequest& request, const po::variables_map& values,
                    const std::string& command) {
   if (!values.contains("sliders")) return;
-  const auto file = values["sliders"].as<std::string>();
-  check_writable(file);
-  check_not_input(file);
+  const auto& file = values["sliders"].as<OutputFile>().name;
   SliderStart start = slider_start(request, values, "--sliders");
   for (const RunSpec& run : request.scenario.runs) start.algorithms.push_back(run.algorithm);
   replace_file(file, slider_page(start, command));
@@ -126,7 +125,7 @@ int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& 
                         "auto, native, simgrid or analytic")(
       "exact", po::bool_switch(),
       "simulate every message of every rank: continue no steady state, fold nothing");
-  options.add_options()("sliders", po::value<std::string>(),
+  options.add_options()("sliders", po::value<OutputFile>(),
                         "write a page on which alpha, bandwidth, ranks and size can be moved, of a "
                         "textbook's all_reduce on a machine of two numbers");
   add_kernel_option(options);

@@ -15,6 +15,7 @@
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/options.h"
+#include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/warnings.h"
@@ -60,9 +61,7 @@ struct StepRequest {
 void write_trace(const po::variables_map& values, const CallProgram& program,
                  const ProgramSchedule& schedule) {
   if (!values.contains("trace")) return;
-  const auto& file = values["trace"].as<std::string>();
-  check_not_input(file);
-  replace_file(file, program_trace(program, schedule));
+  replace_file(values["trace"].as<OutputFile>().name, program_trace(program, schedule));
 }
 
 void run_program(const StepRequest& request, const std::string& file, std::ostream& out) {

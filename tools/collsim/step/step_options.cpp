@@ -17,6 +17,7 @@
 #include "sim/topologies/loader.h"
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/core/numbers.h"
+#include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/size_option.h"
 #include "tools/collsim/core/variables_option.h"
 
@@ -76,7 +77,7 @@ po::options_description step_options() {
           "a variable of NCCL's, NAME=VALUE; may be repeated")(
           "simulate", po::bool_switch(), "simulate calls instead of estimating them")(
           "timeline", po::bool_switch(), "draw what each stream does")(
-          "trace", po::value<std::string>(), "write the timeline to a file for ui.perfetto.dev")(
+          "trace", po::value<OutputFile>(), "write the timeline to a file for ui.perfetto.dev")(
           "check", po::bool_switch(),
           "of a program: prove that no order of events makes it hang; exit code 1 if one does")(
           "search", po::bool_switch(), "the quickest layouts that fit into memory")(

@@ -17,6 +17,7 @@
 #include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
+#include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/request/algorithm_plan.h"
@@ -215,7 +216,7 @@ po::options_description lesson_options() {
        "of a simulated call: show this channel (default: the first that sends)")  //
       ("messages", po::value<std::int64_t>(),
        "of a simulated call: show at most so many messages (default 64, in JSON all)")  //
-      ("msccl", po::value<std::string>(),
+      ("msccl", po::value<OutputFile>(),
        "write the schedule to this file, as MSCCL's XML (of one algorithm without a machine)")  //
       ("time", po::value<std::string>(),
        "show messages that begin in it, and its timeline, such as 10us..25us");
@@ -232,7 +233,7 @@ int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream
   if (!on_machine(*values)) {
     const std::vector<Lesson> lessons = lessons_of_plans(*values, choice);
     if (values->contains("msccl")) {
-      write_msccl(lessons, (*values)["msccl"].as<std::string>());
+      write_msccl(lessons, (*values)["msccl"].as<OutputFile>().name);
     }
     print_lessons(lessons, format, out);
     return print_faults(lessons, ranks_of_node(*values, lessons.front().plan.ranks()), err);

@@ -23,6 +23,7 @@
 #include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
+#include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/warnings.h"
@@ -80,7 +81,7 @@ po::options_description sweep_options() {
   po::options_description options("options");
   options.add_options()  //
       ("scenario", po::value<std::string>(), "a scenario with a sweep: a file, or a shipped name")(
-          "output,o", po::value<std::string>(),
+          "output,o", po::value<OutputFile>(),
           "write the rows to this file: JSON Lines if it ends in .jsonl, else CSV")  //
       ("resume", po::bool_switch(),
        "go on with the file of -o, where an earlier sweep was ended")  //
@@ -110,7 +111,7 @@ SweepOrder read_order(const po::variables_map& values, std::span<const std::stri
                      "a scenario with a sweep");
   }
   order.scenario = subject.file;
-  if (values.count("output") != 0) order.file = values["output"].as<std::string>();
+  if (values.count("output") != 0) order.file = values["output"].as<OutputFile>().name;
   order.format = format_option(values);
   order.command = command_text("sweep", args);
   order.resume = values["resume"].as<bool>();

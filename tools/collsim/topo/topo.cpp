@@ -15,6 +15,7 @@
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
 #include "tools/collsim/core/options.h"
+#include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/warnings.h"
@@ -45,14 +46,12 @@ std::string action_help() {
 
 }  // namespace
 
-void write_text(const std::string& text, const std::string& file, std::ostream& out) {
-  if (file.empty()) {
+void write_text(const std::string& text, const po::variables_map& values, std::ostream& out) {
+  if (values.contains("output")) {
+    replace_file(values["output"].as<OutputFile>().name, text);
+  } else {
     out << text;
-    return;
   }
-  check_writable(file);
-  check_not_input(file);
-  replace_file(file, text);
 }
 
 namespace {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/program_options.hpp>
 #include <iosfwd>
 #include <span>
 #include <string>
@@ -15,7 +16,9 @@ int topo_import(std::span<const std::string> args, std::ostream& out, std::ostre
 int topo_compose(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int topo_export(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 
-/// Writes to `file`, or to `out` if it is empty. Throws InputError if the file cannot be written.
-void write_text(const std::string& text, const std::string& file, std::ostream& out);
+/// Writes to the file of --output, or to `out` where there is none. Throws InputError if the file
+/// cannot be written.
+void write_text(const std::string& text, const boost::program_options::variables_map& values,
+                std::ostream& out);
 
 }  // namespace collsim::command

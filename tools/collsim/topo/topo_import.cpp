@@ -19,6 +19,7 @@
 #include "sim/topologies/topology_writer.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
+#include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/warnings.h"
 #include "tools/collsim/topo/topo_actions.h"
@@ -36,7 +37,7 @@ void add_cluster_options(po::options_description& options) {
       ("nodes", po::value<std::int64_t>()->default_value(1), "number of such nodes")  //
       ("fabric", po::value<std::string>(),
        "network between the nodes: a file, or a name from topologies/fabrics")  //
-      ("output,o", po::value<std::string>()->default_value(""), "write to this file");
+      ("output,o", po::value<OutputFile>(), "write to this file");
 }
 
 /// Writes a cluster of a node. Loads it first, to be sure that it is valid.
@@ -57,7 +58,7 @@ void write_cluster(ClusterText cluster, const po::variables_map& values, std::os
   } else {
     cluster.calibration = calibration_name(topology);
   }
-  write_text(topology_text(cluster), values["output"].as<std::string>(), out);
+  write_text(topology_text(cluster), values, out);
 }
 
 /// What `--gpu` says.
@@ -136,7 +137,7 @@ int topo_export(std::span<const std::string> args, std::ostream& out, std::ostre
   options.add_options()  //
       ("topology,t", po::value<std::string>(),
        "machine: a file, or a shipped name; -t may be omitted")  //
-      ("output,o", po::value<std::string>()->default_value(""), "write to this file");
+      ("output,o", po::value<OutputFile>(), "write to this file");
   const auto values = parse_options(
       options, "collsim topo export MACHINE [-o OUT]",
       "Writes the machine's first node in the format of NCCL's topology dumps, for NCCL_TOPO_FILE.",
@@ -146,7 +147,7 @@ int topo_export(std::span<const std::string> args, std::ostream& out, std::ostre
     throw InputError("topo export: no machine", "one file or name");
   const Topology topology = load_with_warnings((*values)["topology"].as<std::string>(), err);
   const NcclSystem system = system_from_topology(topology, newest_nccl_version);
-  write_text(nccl_topology_text(system), (*values)["output"].as<std::string>(), out);
+  write_text(nccl_topology_text(system), *values, out);
   return exit_ok;
 }
 

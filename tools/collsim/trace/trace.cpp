@@ -11,6 +11,7 @@
 #include "sim/execution/effort.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
+#include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/run_watch.h"
 #include "tools/collsim/core/subcommand.h"
@@ -60,7 +61,7 @@ void print_summary(const CallTrace& trace, const std::string& file, std::size_t 
 
 int run_trace(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   auto options = request_options(RequestedSizes::one, {});
-  options.add_options()("output", po::value<std::string>(), "the file to write")(
+  options.add_options()("output", po::value<OutputFile>(), "the file to write")(
       "links", po::value<std::uint32_t>()->default_value(default_links),
       "show how busy so many links are, the busiest ones");
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);

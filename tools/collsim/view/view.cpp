@@ -16,6 +16,7 @@
 #include "sim/execution/effort.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
+#include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/run_watch.h"
 #include "tools/collsim/core/subcommand.h"
@@ -96,7 +97,7 @@ std::string page_with(const std::string& data) {
 
 int run_view(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   auto options = request_options(RequestedSizes::one, {});
-  options.add_options()("output", po::value<std::string>(), "the file to write")(
+  options.add_options()("output", po::value<OutputFile>(), "the file to write")(
       "healthy", po::bool_switch(), "show the call without the faults beside it")(
       "embed", po::bool_switch(), "a small page for a frame in another one: picture and clock");
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
