@@ -79,6 +79,28 @@ void replace_gpus(NodeTemplate& node, const GpuModel& model) {
   }
 }
 
+/// Hosts of GPUs that sit in no board of their generation, those of fewer GPUs first.
+struct OwnBoard {
+  std::string_view gpu;
+  std::uint32_t gpus;
+  std::string_view board;
+};
+constexpr std::array own_boards{
+    OwnBoard{"GB300", 72, "gb300-nvl72"}, OwnBoard{"GB200", 72, "gb200-nvl72"},
+    OwnBoard{"GH200", 1, "gh200"},        OwnBoard{"GH200", 4, "gh200-4"},
+    OwnBoard{"H800", 8, "hgx-h800"},      OwnBoard{"H200", 8, "dgx-h200"},
+    OwnBoard{"V100", 8, "dgx-1-v100"},    OwnBoard{"V100", 16, "dgx-2"},
+};
+
+/// The board with NVLink on which so many of those GPUs sit; empty where there is none.
+std::string_view board_with_nvlink(const GpuModel& model, std::uint32_t gpus) {
+  constexpr std::uint32_t gpus_of_a_board = 8;
+  for (const OwnBoard& each : own_boards) {
+    if (each.gpu == model.name && gpus <= each.gpus) return each.board;
+  }
+  return gpus <= gpus_of_a_board ? generation_of(model.compute_capability).board : "";
+}
+
 /// A host of cards: the smallest of the shipped ones that has so many.
 std::string_view host_of_cards(std::uint32_t gpus) {
   constexpr std::array<std::pair<std::uint32_t, std::string_view>, 3> hosts{
@@ -153,7 +175,7 @@ class Composer {
     if (hints_.described) keep_named_nics();
     const std::size_t own = count_of(node, DeviceKind::nic);
     const auto hinted = nic_hint(hints_.nic).count;
-    std::size_t wanted = hinted.value_or(hints_.described && own > 0 ? own : facts_.nics.size());
+    std::size_t wanted = hinted.value_or(hints_.described && own > 0 ? own : named_nics());
     // Over sockets NCCL takes one interface unless NCCL_SOCKET_IFNAME names more.
     if (wanted == 0 && kind_of_network(facts_) == "Socket") wanted = 1;
     if (wanted == 0) {
@@ -165,6 +187,13 @@ class Composer {
     }
     if (wanted > own) add_nics(node, static_cast<std::uint32_t>(wanted - own));
     nics_ = wanted;
+  }
+
+  /// Of a node, whose hosts are alike.
+  std::size_t named_nics() const {
+    const std::size_t gpus = count_of(machine_.parts.node, DeviceKind::gpu);
+    const std::size_t of_host = std::max(1U, shape_.per_node / shape_.hosts);
+    return facts_.nics.size() * (shape_.hosts == 1 ? 1 : std::max<std::size_t>(1, gpus / of_host));
   }
 
   /// Of NICs that a description names, those that the log does not are for other things.
@@ -192,9 +221,9 @@ class Composer {
     if (kind == "RoCE") return std::string(generation.roce);
     if (kind == "Socket") return "ethernet-100g";
     if (kind == "EFA") return std::string(generation.efa);
-    if (kind.empty() && has_own) return {};
-    return has_own && board_.name.starts_with("dgx") ? std::string()
-                                                     : std::string(generation.infiniband);
+    const bool is_infiniband = has_own && text_of_key(machine_.parts.fabric, "kind") != "dragonfly";
+    if (is_infiniband || (kind.empty() && has_own)) return {};
+    return std::string(generation.infiniband);
   }
 
   /// NICs keep what a description says of them: their names, rates and whether they have GPUDirect.
@@ -283,12 +312,12 @@ class Composer {
 }  // namespace
 
 Board board_of(const GpuModel& model, bool is_card, std::uint32_t gpus) {
-  const Generation& generation = generation_of(model.compute_capability);
   constexpr std::uint32_t links_of_a_bridge = 4;
-  constexpr std::uint32_t gpus_of_a_board = 8;
-  const bool on_board = !is_card && model.nvlinks > links_of_a_bridge &&
-                        !generation.board.empty() && gpus <= gpus_of_a_board;
-  const std::string_view name = on_board ? generation.board : host_of_cards(gpus);
+  const std::string_view board_name = is_card || model.nvlinks <= links_of_a_bridge
+                                          ? std::string_view()
+                                          : board_with_nvlink(model, gpus);
+  const bool on_board = !board_name.empty();
+  const std::string_view name = on_board ? board_name : host_of_cards(gpus);
   if (name.empty()) {
     throw InputError(fmt::format("no host of {} x {} is known", gpus, model.name),
                      "-t MACHINE, or the host's `nvidia-smi topo -m` in a file beside the log");

@@ -11,10 +11,11 @@
 
 namespace collsim {
 
-/// How many hosts a run had, and how many ranks one of them.
+/// How many nodes a run had, and how many ranks one of them.
 struct RunShape {
   std::uint32_t nodes = 1;
   std::uint32_t per_node = 0;
+  std::uint32_t hosts = 1;  ///< of a node: more where it is a rack of trays
 };
 
 /// What a person or a file says of a log's machine beside the log.

@@ -9,6 +9,7 @@
 
 #include "models/diagnosis/contradictions.h"
 #include "models/diagnosis/setting_gain.h"
+#include "models/diagnosis/shown_causes.h"
 #include "models/diagnosis/value_fit.h"
 #include "sim/base/input_error.h"
 #include "sim/base/median.h"
@@ -238,8 +239,11 @@ class CauseSearch {
     return median_size(std::move(residuals)) < deviations && cause.log_likelihood > none + better;
   }
 
-  std::vector<CauseGroup> groups() const {
-    return group_causes(fit_causes(predictor_, hypotheses_, points_, spread_), score_of_none());
+  std::vector<CauseGroup> groups(bool has_unpriced) const {
+    // A setting that the log shows did happen, though what it costs is not known.
+    const double of_setting = has_unpriced ? std::log(weight_if_shown) : 0;
+    return group_causes(fit_causes(predictor_, hypotheses_, points_, spread_),
+                        score_of_none() + of_setting);
   }
 
  private:
@@ -350,6 +354,7 @@ void add_notes(const Evidence& evidence, Diagnosis& diagnosis) {
   for (const auto& [reason, left_out] : evidence.left_out) {
     diagnosis.notes.push_back(fmt::format("{} rows left out: {}", left_out.rows, reason));
   }
+  for (const std::string& text : evidence.notes) diagnosis.notes.push_back(text);
   add_note_of_places(evidence, diagnosis);
   add_note_of_odd_parts(evidence, diagnosis);
 }
@@ -372,6 +377,12 @@ void add_note_of_ll128(const LogFacts& facts, const RecordedCall& call, Diagnosi
 }
 
 }  // namespace
+
+const FittedCause* likeliest_cause(const Diagnosis& diagnosis) {
+  if (diagnosis.causes.empty()) return nullptr;
+  const CauseGroup& first = diagnosis.causes.front();
+  return first.likelihood < diagnosis.likelihood_of_none ? nullptr : &first.causes.front();
+}
 
 std::optional<RemedyGain> gain_of(const FittedCause& cause, const Diagnosis& diagnosis) {
   RemedyGain gain;
@@ -396,7 +407,7 @@ void add_causes(const CauseSearch& search, const Predictor& predictor, Diagnosis
   if (diagnosis.verdict < Verdict::low && search.is_shown()) diagnosis.verdict = Verdict::low;
   const bool is_healthy = diagnosis.verdict == Verdict::healthy;
   if (is_healthy && !search.is_odd()) return;
-  std::vector<CauseGroup> groups = search.groups();
+  std::vector<CauseGroup> groups = search.groups(!diagnosis.unpriced.empty());
   if (is_healthy) {
     constexpr std::ptrdiff_t likely = 4;
     const auto end = groups.begin() + std::min(likely, std::ssize(groups));
@@ -440,7 +451,9 @@ Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class) {
   const RecordedCall& call = evidence.series[diagnosis.sizes.front().series].call;
   add_note_of_ll128(*input.facts, call, diagnosis);
   if (call.ranks == 1) return diagnosis;
-  diagnosis.contradictions = contradictions(*input.facts, predictor.compiler_of(call, {}), call);
+  const CallCompiler healthy = predictor.compiler_of(call, {});
+  diagnosis.contradictions = contradictions(*input.facts, healthy, call);
+  diagnosis.unpriced = unpriced_settings(healthy, call, diagnosis.sizes.back().point.size);
   if (input.find_causes) diagnosis.gains = setting_gains(predictor, input.version);
   constexpr double fast = 1.3;
   if (diagnosis.sizes.back().ratio() > fast) {

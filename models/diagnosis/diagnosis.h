@@ -75,8 +75,10 @@ struct Diagnosis {
   std::vector<RecordedCall> calls;  ///< by series
   std::vector<DiagnosedSize> sizes;
   Verdict verdict = Verdict::healthy;
-  std::vector<CauseGroup> causes;           ///< where the verdict is low; the likeliest first
-  double likelihood_of_none = 0;            ///< that it is none of them
+  std::vector<CauseGroup> causes;  ///< where the verdict is low; the likeliest first
+  double likelihood_of_none = 0;   ///< that it is none of them
+  /// Settings whose price is not simulated ("NCCL_NTHREADS=64"): one of them may be the cause.
+  std::vector<std::string> unpriced;
   std::optional<NextMeasurement> next;      ///< what tells the first two causes apart
   std::vector<std::string> contradictions;  ///< between NCCL's log and the machine
   std::vector<std::string> gains;           ///< what settings and releases cost, a sentence each
@@ -118,6 +120,9 @@ struct BusbwFall {
 /// each; nothing where there is none of more than a third. `sizes` are of one call, by rising size.
 std::optional<BusbwFall> fall_of(const std::vector<const DiagnosedSize*>& sizes);
 
+/// The likeliest cause; null where `none of these` is likelier, so that there is nothing to cure.
+const FittedCause* likeliest_cause(const Diagnosis& diagnosis);
+
 /// What curing a cause brings: the largest size of the first call as the cause makes it and as the
 /// healthy machine has it.
 struct RemedyGain {
@@ -137,7 +142,7 @@ Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class);
 
 /// Of a log by those of its sizes. Impossible times count however few. A call is low where the
 /// middle one of its sizes that are bandwidth_bound is, or the middle one of the others, or three
-/// of those in a row, or where its busbw falls (fall_of()). Of the other two verdicts, the sizes
+/// of either in a row, or where its busbw falls (fall_of()). Of the other two verdicts, the sizes
 /// that are bandwidth_bound decide, where there are any: the middle one of them whether one can
 /// tell, a quarter of them that they are too fast. A log is what one in four of its calls is.
 Verdict verdict_of(const std::vector<DiagnosedSize>& sizes);

@@ -1,11 +1,16 @@
 #include "models/diagnosis/evidence.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <string_view>
+#include <utility>
 
+#include "models/diagnosis/spread.h"
 #include "models/recordings/readers.h"
+#include "sim/base/median.h"
 
 namespace collsim {
 
@@ -56,6 +61,57 @@ Seconds mean_of(const EvidencePoint& point) {
 /// What was measured out of place and in place at one size.
 using PlacesOfSize = std::array<EvidencePoint, 2>;
 
+/// What was measured of one call in one table, or in several that are alike.
+using Table = std::map<Bytes, PlacesOfSize>;
+
+void join(const Table& table, Table& all) {
+  for (const auto& [size, places] : table) {
+    for (std::size_t place = 0; place < places.size(); ++place) {
+      const EvidencePoint& more = places[place];
+      EvidencePoint& point = all[size][place];
+      if (more.rows == 0) continue;
+      if (point.rows == 0) {
+        point = more;
+        continue;
+      }
+      point.rows += more.rows;
+      point.fastest = std::min(point.fastest, more.fastest);
+      point.measured.value += more.measured.value;
+    }
+  }
+}
+
+/// The middle one of how far two tables are apart at the sizes that both have and bandwidth bounds,
+/// or at all where there are none, as a logarithm.
+double distance(const Table& one, const Table& other) {
+  std::vector<double> small;
+  std::vector<double> large;
+  for (const auto& [size, places] : one) {
+    const auto found = other.find(size);
+    if (found == other.end()) continue;
+    for (std::size_t place = 0; place < places.size(); ++place) {
+      const EvidencePoint& a = places[place];
+      const EvidencePoint& b = found->second[place];
+      if (a.rows == 0 || b.rows == 0) continue;
+      const double apart = std::abs(std::log(mean_of(a).value / mean_of(b).value));
+      (size < bandwidth_bound ? small : large).push_back(apart);
+    }
+  }
+  return median(large.empty() ? std::move(small) : std::move(large));
+}
+
+/// The tables of one call, those that are alike as one.
+std::vector<Table> joined_alike(const std::map<std::string, Table>& tables) {
+  std::vector<Table> unlike;
+  for (const auto& [id, table] : tables) {
+    const auto found = std::find_if(unlike.begin(), unlike.end(), [&](const Table& each) {
+      return distance(each, table) <= std::log(tables_apart);
+    });
+    join(table, found == unlike.end() ? unlike.emplace_back() : *found);
+  }
+  return unlike;
+}
+
 /// One point, or two where both were measured and are far apart.
 void append_points(const PlacesOfSize& of_size, std::vector<EvidencePoint>& points) {
   std::array<std::optional<Seconds>, 2> means;
@@ -104,7 +160,7 @@ Evidence gather_evidence(const Recording& recording, const LogFacts& facts,
   const bool has_named_nics = has_named_nics_alone(recording);
   ValidationOptions any;
   any.mode.reset();
-  std::map<RecordedCall, std::map<Bytes, PlacesOfSize>> points;
+  std::map<RecordedCall, std::map<std::string, Table>> tables;  // by the row's id
   for (const RecordedRow& recorded : recording.rows) {
     RecordedRow row = hosts.with_defaults(recorded);
     row.variables = heeded(row.variables, facts, has_named_nics, evidence);
@@ -113,12 +169,20 @@ Evidence gather_evidence(const Recording& recording, const LogFacts& facts,
       leave_out(row, reason, evidence);
       continue;
     }
-    add(row, points[call_of(row)][row.size][row.in_place ? 1 : 0]);
+    add(row, tables[call_of(row)][row.id][row.size][row.in_place ? 1 : 0]);
   }
-  for (auto& [call, by_size] : points) {
-    EvidenceSeries& series = evidence.series.emplace_back();
-    series.call = call;
-    for (const auto& [size, places] : by_size) append_points(places, series.points);
+  for (const auto& [call, of_call] : tables) {
+    const std::vector<Table> unlike = joined_alike(of_call);
+    for (const Table& table : unlike) {
+      EvidenceSeries& series = evidence.series.emplace_back();
+      series.call = call;
+      for (const auto& [size, places] : table) append_points(places, series.points);
+    }
+    if (unlike.size() == 1) continue;
+    evidence.notes.push_back(fmt::format(
+        "{} tables of {} are more than {:.0f} % apart, so that each is held against the machine by "
+        "itself: something differs that the log does not show",
+        unlike.size(), to_string(call.collective), 100 * (tables_apart - 1)));
   }
   return evidence;
 }

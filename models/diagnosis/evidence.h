@@ -43,13 +43,19 @@ struct Evidence {
   /// Variables that were set and take a transport away: not heeded by what is expected.
   std::map<std::string, std::string> taken_away;
   std::map<std::string, LeftOut> left_out;  ///< rows, by the reason
+  std::vector<std::string> notes{};         ///< of tables that are held apart
 };
 
 /// Whether a variable takes a transport away from NCCL or names what a host has: what a log is
 /// asked about, not what is expected of its machine.
 bool takes_transport_away(const std::string& variable);
 
-/// The rows of a recording that a machine can have, with what its log says was set. In and out of
+/// Tables of the same call that are this far apart, in the middle of their large sizes, were made
+/// with something that the log does not show: another setting, another moment of the network.
+inline constexpr double tables_apart = 1.15;
+
+/// The rows of a recording that a machine can have, with what its log says was set. Tables of one
+/// call are one series, unless they are tables_apart, which a note says. In and out of
 /// place count as one where both are the same work and their times are not places_apart. Rows in
 /// CUDA graphs are taken as well.
 Evidence gather_evidence(const Recording& recording, const LogFacts& facts,

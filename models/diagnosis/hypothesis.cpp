@@ -24,6 +24,9 @@ const std::vector<double> shares{0.02, 0.05, 0.1, 0.18, 0.25, 0.35, 0.5, 0.7, 0.
 /// Of what a host's memory carries; a smaller share is another cause's.
 constexpr double min_of_host_memory = 0.1;
 
+/// Of what a NIC carries: 1 Gb/s beside 400 Gb/s.
+constexpr double min_of_interface = 0.002;
+
 /// A share of what a part has. Parts that fail lose lanes, links or a step of their rate, down to
 /// one of sixteen or eighteen; a share that is smaller is no slow part.
 CauseParameter share_left(std::string text) {
@@ -179,17 +182,19 @@ class Catalogue {
                       }});
     }
     if (call_.nodes == 1 || !has_rdma()) return;
+    // A host has one interface for TCP, however many NICs it has for RDMA.
     Hypothesis sockets{"sockets", "TCP in place of RDMA",
                        "NCCL_IB_DISABLE, NCCL_NET, /dev/infiniband in the container; "
                        "NCCL_DEBUG=INFO says `NET/Socket`",
                        CauseParameter{"over a network {} as fast",
-                                      {0.02, 0.05, 0.1, 0.25, 0.5, 1},
+                                      {0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1},
                                       true,
                                       1,
                                       std::nullopt,
-                                      shares.front()},
-                       [this_ports = used_.ports, &topology = topology_](double share) {
-                         Deviation change{{{"NCCL_IB_DISABLE", "1"}}};
+                                      min_of_interface},
+                       [this_ports = used_.ports, &topology = topology_,
+                        interface = "=" + nic_names().front()](double share) {
+                         Deviation change{{{"NCCL_IB_DISABLE", "1"}, {"NCCL_IB_HCA", interface}}};
                          if (share < 1) change.faults = slowed(topology, this_ports, share);
                          return change;
                        }};

@@ -35,6 +35,7 @@ struct LogFacts {
   Rank ranks = 0;
   std::uint32_t nodes = 0;
   std::uint32_t local_ranks = 0;
+  std::uint32_t hosts_of_node = 1;  ///< as join_trays() has found
   std::uint32_t channels = 0;       ///< of collectives
   std::uint32_t nvls_channels = 0;  ///< 0: none, or not said
   std::map<LogTransport, LogLines> transports;

@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "models/calibration/transport.h"
@@ -37,6 +38,28 @@ struct NodeNics {
   std::string transport;  ///< as transport_of_nics() has it; "roce" by the calibration's name
   BytesPerSecond rate{};  ///< of a port's cable
 };
+
+/// Whether all NICs can send at their rate to any others: no leaf has less upwards than downwards.
+/// Clusters with a narrow network stand for an incident or a question. So do those whose switches
+/// add up: NCCL has to be told to use that.
+bool is_plain(const Topology& topology) {
+  std::map<DeviceId, BytesPerSecond> down;  // by leaf
+  std::map<DeviceId, BytesPerSecond> up;
+  for (LinkId id = topology.first_fabric_link(); id < topology.links().size(); ++id) {
+    const Link link = topology.link(id);
+    if (topology.node_of(link.to) >= 0) continue;
+    if (topology.device(link.to).reduces) return false;
+    if (topology.node_of(link.from) >= 0) {
+      down[link.to].value += link.bandwidth.value;
+    } else {
+      up[link.from].value += link.bandwidth.value;
+    }
+  }
+  constexpr double about_all = 0.99;
+  return down.size() < 2 || std::all_of(down.begin(), down.end(), [&](const auto& leaf) {
+           return up[leaf.first].value >= about_all * leaf.second.value;
+         });
+}
 
 NodeNics nics_of(const Topology& topology) {
   NodeNics nics;
@@ -109,19 +132,36 @@ struct ShippedCluster {
   std::uint32_t nodes = 0;
 };
 
-/// The clusters of those GPUs, the smallest first. Servers that are sold with RDMA may run over
-/// TCP, which is then a cause: those of clouds without RDMA count only where there are no others.
-std::vector<ShippedCluster> candidates_of(const RunShape& shape, const GpuModel* model) {
+bool has_nvlink(const Topology& machine) {
+  return std::any_of(machine.links().begin(), machine.links().end(),
+                     [](const Link& link) { return link.kind == LinkKind::nvlink; });
+}
+
+/// Whether a host of a cluster can be the run's: a card is on no board with NVLink, and who has
+/// some of a superchip's board has all of it.
+bool has_hosts_of(const Topology& machine, const RunShape& shape, const GpuModel& model,
+                  bool is_card) {
+  const std::size_t gpus = machine.node(0).graph->gpus().size();
+  if (find_gpu_model(machine.device(machine.gpus().front()).model) != &model) return false;
+  if (is_card && has_nvlink(machine)) return false;
+  const bool is_whole_board = model.chip_link > 0 && model.gpus_per_rack == 0;
+  return is_whole_board ? gpus == shape.per_node : gpus >= shape.per_node;
+}
+
+/// The clusters of those GPUs with a plain network, the smallest first. Servers that are sold with
+/// RDMA may run over TCP, which is then a cause: those of clouds without RDMA count only where
+/// there are no others.
+std::vector<ShippedCluster> candidates_of(const RunShape& shape, const GpuModel& model,
+                                          bool is_card) {
   std::vector<ShippedCluster> candidates;
   std::map<std::string, bool> others;  // by template
   for (const auto& [held, files] : clusters_of(shape.nodes)) {
     for (const std::filesystem::path& file : files) {
       constexpr std::uint32_t max_nodes = 64;  // larger ones have the same nodes
-      if (held > max_nodes || has_other_gpus(file, model, others)) continue;
+      if (held > max_nodes || has_other_gpus(file, &model, others)) continue;
       const Topology machine = load_topology(file);
-      const bool has_gpus = find_gpu_model(machine.device(machine.gpus().front()).model) == model &&
-                            machine.node(0).graph->gpus().size() >= shape.per_node;
-      if (has_gpus) candidates.push_back({file.stem().string(), nics_of(machine), held});
+      if (!has_hosts_of(machine, shape, model, is_card) || !is_plain(machine)) continue;
+      candidates.push_back({file.stem().string(), nics_of(machine), held});
     }
   }
   const auto is_over_tcp = [](const ShippedCluster& each) { return each.nics.transport == "tcp"; };
@@ -173,11 +213,6 @@ GuessedMachine made_of(ComposedMachine composed) {
   return machine;
 }
 
-bool has_nvlink(const Topology& machine) {
-  return std::any_of(machine.links().begin(), machine.links().end(),
-                     [](const Link& link) { return link.kind == LinkKind::nvlink; });
-}
-
 /// Of hosts of the same cards: cards that talk peer-to-peer have a bridge, as those of GeForce
 /// need.
 std::string likeliest_host(const std::vector<std::string>& names, const LogFacts& facts) {
@@ -224,10 +259,12 @@ std::string likeliest_cluster(const std::vector<std::string>& names) {
 
 GuessedMachine guessed_cluster(const Recording& recording, const LogFacts& facts,
                                const RunShape& shape, const GpuModel& model) {
-  const std::vector<ShippedCluster> candidates = candidates_of(shape, &model);
+  const std::vector<ShippedCluster> candidates =
+      candidates_of(shape, model, is_card(recording.machine.at("gpu")));
   const bool names_nics = !facts.nics.empty();
   const std::vector<std::string> names = smallest(candidates, [&](const ShippedCluster& each) {
-    return fits(each.nics, facts) && (!names_nics || each.nics.count == facts.nics.size());
+    return fits(each.nics, facts) &&
+           (!names_nics || each.nics.count == facts.nics.size() * shape.hosts);
   });
   const bool knows_network = !facts.network.empty();
   if (names.empty() || (names.size() > 1 && names_nics)) {
@@ -297,8 +334,35 @@ double GuessedMachine::widening() const {
   return 1 + per_guess * static_cast<double>(guesses.size());
 }
 
+void join_trays(Recording& recording, LogFacts& facts) {
+  const auto gpu = recording.machine.find("gpu");
+  const GpuModel* const model =
+      gpu == recording.machine.end() ? nullptr : find_gpu_model(gpu->second);
+  // A recording that names its machine counts as that one does.
+  if (model == nullptr || model->gpus_per_rack == 0 || !recording.topology.empty()) return;
+  std::set<std::string> notes;
+  for (RecordedRow& row : recording.rows) {
+    const Rank of_host = row.ranks / row.nodes;
+    if (row.nodes == 1 || !row.topology.empty() || row.ranks % row.nodes != 0 ||
+        of_host >= model->gpus_per_rack)
+      continue;
+    std::uint32_t racks = 1;
+    while (row.nodes % racks != 0 || row.ranks / racks > model->gpus_per_rack) ++racks;
+    if (racks == row.nodes) continue;
+    facts.hosts_of_node = std::max(facts.hosts_of_node, row.nodes / racks);
+    notes.insert(fmt::format("{} hosts of {} {} are taken to be {} rack{}, {} of each", row.nodes,
+                             of_host, model->name, racks, racks == 1 ? "" : "s",
+                             row.nodes / racks));
+    row.nodes = racks;
+  }
+  if (notes.empty()) return;
+  facts.nodes = 0;  // NCCL's lines may count either
+  facts.local_ranks = 0;
+  recording.notes.insert(recording.notes.end(), notes.begin(), notes.end());
+}
+
 RunShape shape_of(const Recording& recording, const LogFacts& facts) {
-  RunShape shape{std::max(1U, facts.nodes), facts.local_ranks};
+  RunShape shape{std::max(1U, facts.nodes), facts.local_ranks, facts.hosts_of_node};
   for (const RecordedRow& row : recording.rows) {
     shape.nodes = std::max(shape.nodes, row.nodes);
     if (row.ranks > 0) shape.per_node = std::max(shape.per_node, row.ranks / row.nodes);

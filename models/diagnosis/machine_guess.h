@@ -40,6 +40,10 @@ std::vector<GuessedMachine> machines_of_unnamed_gpus(const Recording& recording,
 /// What guessed_machine() asks of a log: logs with the same are of the same machine.
 std::string machine_key(const Recording& recording, const LogFacts& facts);
 
+/// Hosts of GB200 and GB300 are trays of racks, each of which NCCL takes for one node: counts the
+/// nodes of a log's rows by racks that their ranks fill, alike, and says so in a note.
+void join_trays(Recording& recording, LogFacts& facts);
+
 /// The size of the largest run of a log.
 RunShape shape_of(const Recording& recording, const LogFacts& facts);
 

@@ -1,12 +1,11 @@
 #include "models/diagnosis/next_measurement.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "models/estimate/estimator.h"
 #include "models/simulate/simulator.h"
-#include "sim/base/input_error.h"
-#include "sim/execution/disturbance.h"
 
 namespace collsim {
 
@@ -38,25 +37,30 @@ std::vector<RecordedCall> candidates(const RecordedCall& measured) {
   return calls;
 }
 
-/// By estimate.
-std::vector<double> log_times(const Predictor& predictor, const RecordedCall& call,
+using Logs = std::array<double, sizes.size()>;
+
+/// By estimate; nothing where the changed machine does not run the call.
+std::optional<Logs> log_times(const Predictor& predictor, const RecordedCall& call,
                               const FittedCause& cause) {
-  std::vector<double> times;
-  times.reserve(sizes.size());
-  const Deviation change = cause.hypothesis.change(cause.value);
-  const CallCompiler compiler = predictor.compiler_of(call, change);
-  Estimator estimator(compiler);
-  for (const Bytes size : sizes) times.push_back(std::log(estimator.estimate(size).time.value));
-  return times;
+  return if_possible([&] {
+    const CallCompiler compiler = predictor.compiler_of(call, cause.hypothesis.change(cause.value));
+    Estimator estimator(compiler);
+    Logs times{};
+    std::transform(sizes.begin(), sizes.end(), times.begin(),
+                   [&](Bytes size) { return std::log(estimator.estimate(size).time.value); });
+    return times;
+  });
 }
 
-Seconds simulated_time(const Predictor& predictor, const NextMeasurement& next,
-                       const FittedCause& cause) {
-  const Deviation change = cause.hypothesis.change(cause.value);
-  const CallCompiler compiler = predictor.compiler_of(next.call, change);
-  return Simulator(compiler, {.beside_healthy = false}, budget_of_diagnosis)
-      .simulate(next.size)
-      .time;
+std::optional<Seconds> simulated_time(const Predictor& predictor, const NextMeasurement& next,
+                                      const FittedCause& cause) {
+  return if_possible([&] {
+    const Deviation change = cause.hypothesis.change(cause.value);
+    const CallCompiler compiler = predictor.compiler_of(next.call, change);
+    return Simulator(compiler, {.beside_healthy = false}, budget_of_diagnosis)
+        .simulate(next.size)
+        .time;
+  });
 }
 
 double apart(const NextMeasurement& next) {
@@ -71,27 +75,22 @@ std::optional<NextMeasurement> next_measurement(const Predictor& predictor,
   constexpr double least = 0.1;
   std::optional<NextMeasurement> best;
   for (const RecordedCall& candidate : candidates(call)) {
-    try {
-      const auto a = log_times(predictor, candidate, first);
-      const auto b = log_times(predictor, candidate, second);
-      for (std::size_t i = 0; i < sizes.size(); ++i) {
-        const NextMeasurement next{candidate, sizes[i], {std::exp(a[i])}, {std::exp(b[i])}, 0, 1};
-        // A tenth more, so that of nearly equals the first is kept.
-        if (apart(next) > (best ? 1.1 * apart(*best) : least)) best = next;
-      }
-    } catch (const InputError&) {
-      continue;  // the changed machine does not run it
-    } catch (const std::logic_error&) {
-      continue;
+    const auto a = log_times(predictor, candidate, first);
+    const auto b = log_times(predictor, candidate, second);
+    if (!a || !b) continue;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const NextMeasurement next{candidate,           sizes[i], {std::exp((*a)[i])},
+                                 {std::exp((*b)[i])}, 0,        1};
+      // A tenth more, so that of nearly equals the first is kept.
+      if (apart(next) > (best ? 1.1 * apart(*best) : least)) best = next;
     }
   }
   if (!best || best->call.ranks > max_ranks_simulated) return best;
-  try {
-    best->first = simulated_time(predictor, *best, first);
-    best->second = simulated_time(predictor, *best, second);
-  } catch (const std::exception&) {
-    return std::nullopt;
-  }
+  const auto with_first = simulated_time(predictor, *best, first);
+  const auto with_second = simulated_time(predictor, *best, second);
+  if (!with_first || !with_second) return std::nullopt;
+  best->first = *with_first;
+  best->second = *with_second;
   return apart(*best) > least ? best : std::nullopt;
 }
 

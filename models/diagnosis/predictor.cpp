@@ -2,15 +2,12 @@
 
 #include <cmath>
 #include <numeric>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "models/calibration/transport.h"
 #include "models/estimate/estimator.h"
 #include "models/simulate/simulator.h"
-#include "sim/base/input_error.h"
-#include "sim/execution/disturbance.h"
 
 namespace collsim {
 
@@ -90,51 +87,34 @@ KnownHops* Predictor::hops_of(const RecordedCall& call, const Deviation& change)
 }
 
 template <typename Engine>
-std::optional<PointPredictions> Predictor::predict(const Deviation& change,
-                                                   const std::vector<PointIndex>& points) const {
+PointPredictions Predictor::predict(const Deviation& change,
+                                    const std::vector<PointIndex>& points) const {
   PointPredictions all;
-  try {
-    for (std::size_t i = 0; i < points.size();) {
-      const std::size_t number = points[i].series;
-      const EvidenceSeries& series = evidence_.series[number];
-      const CallCompiler compiler = compiler_of(series.call, change);
-      Engine engine(compiler, hops_of(series.call, change));
-      for (; i < points.size() && points[i].series == number; ++i) {
-        const Bytes size = series.points[points[i].point].size;
-        const Prediction prediction = engine.answer(size);
-        all.log_times.push_back(log_time_of(prediction));
-        all.places.push_back({size, prediction.trust, number, prediction.medium});
-        all.transfers.push_back(prediction.transfers);
-      }
+  for (std::size_t i = 0; i < points.size();) {
+    const std::size_t number = points[i].series;
+    const EvidenceSeries& series = evidence_.series[number];
+    const CallCompiler compiler = compiler_of(series.call, change);
+    Engine engine(compiler, hops_of(series.call, change));
+    for (; i < points.size() && points[i].series == number; ++i) {
+      const Bytes size = series.points[points[i].point].size;
+      const Prediction prediction = engine.answer(size);
+      all.log_times.push_back(log_time_of(prediction));
+      all.places.push_back({size, prediction.trust, number, prediction.medium});
+      all.transfers.push_back(prediction.transfers);
     }
-  } catch (const InputError&) {
-    return std::nullopt;
-  } catch (const HangError&) {
-    return std::nullopt;
-  } catch (const std::logic_error&) {
-    return std::nullopt;  // below its bounds, a bug of ours: other causes are worth showing
   }
   return all;
 }
 
-std::optional<PointPredictions> Predictor::simulate_healthy(
-    const std::vector<PointIndex>& points) const {
+PointPredictions Predictor::simulate_healthy(const std::vector<PointIndex>& points) const {
   PointPredictions all;
-  try {
-    for (const PointIndex& each : points) {
-      HealthySeries& healthy = healthy_[each.series];
-      if (healthy.points.empty()) find_healthy(each.series, healthy);
-      const HealthyPoint& point = healthy.points.at(each.point);
-      all.log_times.push_back(point.log_time);
-      all.places.push_back(point.place);
-      all.transfers.push_back(point.transfers);
-    }
-  } catch (const InputError&) {
-    return std::nullopt;
-  } catch (const HangError&) {
-    return std::nullopt;
-  } catch (const std::logic_error&) {
-    return std::nullopt;
+  for (const PointIndex& each : points) {
+    HealthySeries& healthy = healthy_[each.series];
+    if (healthy.points.empty()) find_healthy(each.series, healthy);
+    const HealthyPoint& point = healthy.points.at(each.point);
+    all.log_times.push_back(point.log_time);
+    all.places.push_back(point.place);
+    all.transfers.push_back(point.transfers);
   }
   return all;
 }
@@ -171,12 +151,15 @@ void Predictor::find_healthy(std::size_t number, HealthySeries& healthy) const {
 
 std::optional<PointPredictions> Predictor::simulate(const Deviation& change,
                                                     const std::vector<PointIndex>& points) const {
-  return changes_nothing(change) ? simulate_healthy(points) : predict<Simulations>(change, points);
+  return if_possible([&] {
+    return changes_nothing(change) ? simulate_healthy(points)
+                                   : predict<Simulations>(change, points);
+  });
 }
 
 std::optional<PointPredictions> Predictor::estimate(const Deviation& change,
                                                     const std::vector<PointIndex>& points) const {
-  return predict<Estimates>(change, points);
+  return if_possible([&] { return predict<Estimates>(change, points); });
 }
 
 }  // namespace collsim

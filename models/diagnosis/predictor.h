@@ -14,7 +14,9 @@
 #include "models/estimate/known_hops.h"
 #include "models/nccl/settings/version.h"
 #include "models/simulate/simulator.h"
+#include "sim/base/input_error.h"
 #include "sim/cost/calibration.h"
+#include "sim/execution/disturbance.h"
 
 namespace collsim {
 
@@ -35,6 +37,19 @@ struct PointPredictions {
 
   std::uint64_t all_transfers() const;
 };
+
+/// What `predict` answers; nothing where the changed machine cannot run the call, or the call never
+/// ends. What else it throws is a bug, and goes on.
+template <typename Predict>
+auto if_possible(const Predict& predict) -> std::optional<decltype(predict())> {
+  try {
+    return predict();
+  } catch (const InputError&) {
+    return std::nullopt;
+  } catch (const HangError&) {
+    return std::nullopt;
+  }
+}
 
 /// Predicts what a log would say if its machine were changed in some way. What NCCL decides is
 /// found once for each setting. Not for several threads at once.
@@ -77,12 +92,11 @@ class Predictor {
   using CompilerKey = std::tuple<RecordedCall, std::map<std::string, std::string>, bool>;
 
   CallSpec spec_of(const RecordedCall& call, const Deviation& change) const;
-  std::optional<PointPredictions> simulate_healthy(const std::vector<PointIndex>& points) const;
+  PointPredictions simulate_healthy(const std::vector<PointIndex>& points) const;
   void find_healthy(std::size_t number, HealthySeries& healthy) const;
   KnownHops* hops_of(const RecordedCall& call, const Deviation& change) const;
   template <typename Engine>
-  std::optional<PointPredictions> predict(const Deviation& change,
-                                          const std::vector<PointIndex>& points) const;
+  PointPredictions predict(const Deviation& change, const std::vector<PointIndex>& points) const;
 
   const Evidence& evidence_;
   const Topology& topology_;

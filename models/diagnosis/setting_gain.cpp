@@ -6,21 +6,22 @@
 #include <array>
 #include <cmath>
 #include <optional>
-#include <stdexcept>
 
 #include "models/estimate/estimator.h"
+#include "models/nccl/settings/variable_reach.h"
 #include "models/simulate/simulator.h"
-#include "sim/base/input_error.h"
 
 namespace collsim {
 
 namespace {
 
 /// Settings that change how fast a call is, and that people copy from others.
-constexpr std::array<std::string_view, 12> settings{
-    "NCCL_ALGO",          "NCCL_PROTO",     "NCCL_CROSS_NIC",         "NCCL_NVLS_ENABLE",
-    "NCCL_MAX_NCHANNELS", "NCCL_MAX_CTAS",  "NCCL_MIN_NCHANNELS",     "NCCL_BUFFSIZE",
-    "NCCL_NTHREADS",      "NCCL_P2P_LEVEL", "NCCL_P2P_NET_CHUNKSIZE", "NCCL_PXN_DISABLE"};
+constexpr std::array<std::string_view, 11> settings{"NCCL_ALGO",          "NCCL_PROTO",
+                                                    "NCCL_CROSS_NIC",     "NCCL_NVLS_ENABLE",
+                                                    "NCCL_MAX_NCHANNELS", "NCCL_MAX_CTAS",
+                                                    "NCCL_MIN_NCHANNELS", "NCCL_BUFFSIZE",
+                                                    "NCCL_P2P_LEVEL",     "NCCL_P2P_NET_CHUNKSIZE",
+                                                    "NCCL_PXN_DISABLE"};
 
 constexpr double worth_saying = 1.1;
 constexpr Bytes max_simulated{1LL << 30};  // larger calls are as fast, and take longer to simulate
@@ -29,27 +30,16 @@ Bytes size_of(const EvidenceSeries& series) {
   return std::min(series.points.back().size, max_simulated);
 }
 
-template <typename Answer>
-std::optional<Seconds> time_or_none(const Answer& answer) {
-  try {
-    return answer();
-  } catch (const InputError&) {
-    return std::nullopt;
-  } catch (const std::logic_error&) {
-    return std::nullopt;
-  }
-}
-
 std::optional<Seconds> simulated(const Predictor& predictor, const RecordedCall& call,
                                  const Deviation& change, Bytes size) {
-  return time_or_none([&] {
+  return if_possible([&] {
     const CallCompiler compiler = predictor.compiler_of(call, change);
     return Simulator(compiler, {.beside_healthy = false}, budget_of_diagnosis).simulate(size).time;
   });
 }
 
 std::optional<Seconds> estimated(const Predictor& predictor, const RecordedCall& call, Bytes size) {
-  return time_or_none([&] {
+  return if_possible([&] {
     const CallCompiler compiler = predictor.compiler_of(call, {});
     return Estimator(compiler).estimate(size).time;
   });
@@ -147,6 +137,17 @@ void add_gain_of_release(const Predictor& predictor, const RecordedCall& call, N
 }
 
 }  // namespace
+
+std::vector<std::string> unpriced_settings(const CallCompiler& compiler, const RecordedCall& call,
+                                           Bytes size) {
+  std::optional<NcclAlgorithm> algorithm;
+  if (const auto decision = compiler.decide(size).candidate) algorithm = decision->algorithm;
+  std::vector<std::string> settings;
+  for (const auto& [name, value] : call.variables) {
+    if (unmodelled_price(name, algorithm)) settings.push_back(fmt::format("{}={}", name, value));
+  }
+  return settings;
+}
 
 std::vector<std::string> setting_gains(const Predictor& predictor, NcclVersion version) {
   std::vector<std::string> gains;

@@ -45,7 +45,7 @@ constexpr std::array twins{
          "slow-interface",
          "TCP over a slow interface that NCCL took",
          "NCCL_SOCKET_IFNAME; NCCL_DEBUG=INFO names it after `NET/Socket : Using`; `ethtool IFACE`",
-         {0.02, 0.1},
+         {0.002, 0.03},
          0.3},
     Twin{"slow-network",
          "slow-interface",

@@ -48,8 +48,8 @@ constexpr double fallen = 0.7;
 /// find nothing wrong, one in twenty lies between 0.6 and this, as two do that lost GPUDirect.
 constexpr double min_healthy = 2.0 / 3;
 
-/// Whether so many sizes in a row are low: single ones are noise, a hole is a protocol that meets
-/// what is slow.
+/// Whether so many sizes in a row are low: single ones are noise, several are a protocol or an
+/// algorithm that meets what is slow.
 bool has_hole(const SizesOfCall& sizes) {
   constexpr int adjacent = 3;
   int low = 0;
@@ -65,7 +65,7 @@ Verdict verdict_of_call(const SizesOfCall& call) {
   const SizesOfCall small = part_of(call, false);
   const bool is_low =
       middle(large, &DiagnosedSize::slowness) > 1 || middle(small, &DiagnosedSize::slowness) > 1;
-  if (is_low || has_hole(small) || fall_of(call)) return Verdict::low;
+  if (is_low || has_hole(small) || has_hole(large) || fall_of(call)) return Verdict::low;
   // Small calls depend on CPUs as well, of which a log says nothing.
   const SizesOfCall& deciding = large.empty() ? small : large;
   if (is_too_fast(deciding)) return Verdict::not_this_machine;

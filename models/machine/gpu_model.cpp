@@ -19,10 +19,10 @@ namespace {
 // Ti, 6000, 8000) two of 25. PCIe: the data sheets' system interface. Blackwell's cards (RTX, PRO)
 // have no NVLink; a GB10 has NVLink-C2C to its CPU only. NVLink-C2C: 900 GB/s both ways together of
 // a Grace (data sheets of GH200, GB200 and GB300), which GB200 and GB300 share between two GPUs;
-// 600 of a GB10 (DGX Spark data sheet).
+// 600 of a GB10 (DGX Spark data sheet). Racks: GB200 NVL72 and GB300 NVL72 data sheets.
 constexpr std::array models{
-    GpuModel{"GB300", 103, 18, 50, 6, 225, 2},
-    GpuModel{"GB200", 100, 18, 50, 5, 225, 2},
+    GpuModel{"GB300", 103, 18, 50, 6, 225, 2, 72},
+    GpuModel{"GB200", 100, 18, 50, 5, 225, 2, 72},
     GpuModel{"B300", 103, 18, 50, 6},
     GpuModel{"B200", 100, 18, 50, 5},
     GpuModel{"B100", 100, 18, 50, 5},

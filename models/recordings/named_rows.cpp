@@ -116,6 +116,13 @@ std::string several_runs(std::uint32_t runs, Rank ranks) {
       runs, ranks, runs * ranks);
 }
 
+std::string several_groups(std::uint32_t groups, Rank ranks) {
+  return fmt::format(
+      "{} communicators of {} ranks each were timed at once (NCCL_TESTS_SPLIT); what is expected "
+      "is that of one alone",
+      groups, ranks);
+}
+
 std::vector<std::string> name_table(std::span<RecordedRow> table, const RowNames& names) {
   if (table.empty() || !table.front().signs) return {};
   return TableNaming(table, names).take();

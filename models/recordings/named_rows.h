@@ -17,6 +17,8 @@ struct RowNames {
 
 /// "the text holds 2 runs of 8 ranks, not one of 16: ...": why, and what to do.
 std::string several_runs(std::uint32_t runs, Rank ranks);
+/// "2 communicators of 8 ranks each were timed at once (NCCL_TESTS_SPLIT): ...".
+std::string several_groups(std::uint32_t groups, Rank ranks);
 
 /// Gives the rows of one table the collective and the number of ranks that it does not say: those
 /// of `names`, else those that its busbw / algbw tells (table_identity.h). Of a list of ranks that

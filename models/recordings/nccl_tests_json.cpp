@@ -165,16 +165,23 @@ class JsonReader {
   }
 
   void read_devices(const json& devices) {
-    std::set<std::string> hosts;
+    ListedRanks listed;
+    std::int64_t number = 0;
     for (const json& device : devices) {
-      hosts.insert(text_of(at(device, "hostname", "config.devices")));
+      const auto group = device.find("group");
+      const bool is_split = group != device.end() && group->is_number_integer();
+      listed.add(number++, is_split ? group->get<std::int64_t>() : 0,
+                 text_of(at(device, "hostname", "config.devices")));
       if (device.contains("device_info")) {
         recording_.machine["gpu"] = text_of(device["device_info"]);
       }
     }
-    recording_.hosts = hosts;
-    common_.ranks = static_cast<Rank>(devices.size());
-    common_.nodes = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(hosts.size()));
+    recording_.hosts = listed.hosts();
+    common_.ranks = listed.ranks();
+    common_.nodes = listed.nodes();
+    if (listed.groups() > 1) {
+      recording_.notes.push_back(several_groups(listed.groups(), listed.ranks()));
+    }
   }
 
   void read_result(const json& result, const std::string& place) {
@@ -233,7 +240,10 @@ class JsonReader {
       row.collective = find_recorded_collective(benchmark_);
       row.signs = signs_;
     }
-    recording_.notes = name_table(recording_.rows, {});
+    for (std::string& note : name_table(recording_.rows, {})) {
+      recording_.notes.push_back(std::move(note));
+    }
+    if (benchmark_ == uneven_exchange) recording_.notes.emplace_back(note_of_uneven_exchange);
     recording_.names_hosts = common_.ranks > 0;
     for (RecordedRow& row : recording_.rows) {
       row.id = row.collective_name.empty() ? "table" : row.collective_name;

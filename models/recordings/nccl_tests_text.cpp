@@ -198,10 +198,12 @@ class TextReader {
   void read_rank(std::string_view line, const std::vector<Word>& words) {
     if (columns_) begin_devices();
     std::string_view host;
+    std::int64_t group = 0;
     for (std::size_t i = 3; i + 1 < words.size(); ++i) {
       if (words[i].text == "on") host = words[i + 1].text;
+      if (words[i].text == "Group") group = whole_number(words[i + 1].text).value_or(0);
     }
-    listed_.add(*whole_number(words[2].text), host);
+    listed_.add(*whole_number(words[2].text), group, host);
     if (!host.empty()) recording_.hosts.emplace(host);
     const auto bracket = line.rfind("] ");
     if (bracket == std::string_view::npos) return;
@@ -344,6 +346,8 @@ class TextReader {
     }
     for (const std::string& note : name_table(table, {})) add_note(note);
     if (listed_.runs() > 1) add_note(several_runs(listed_.runs(), listed_.ranks()));
+    if (listed_.groups() > 1) add_note(several_groups(listed_.groups(), listed_.ranks()));
+    if (name == uneven_exchange) add_note(std::string(note_of_uneven_exchange));
     if (listed_.empty()) recording_.names_hosts = false;
     const std::string& found = table.front().collective_name;
     const std::string id = fmt::format("{}#{}", found.empty() ? "table" : found, ++tables_);

@@ -55,7 +55,7 @@ std::optional<double> decimal_number(std::string_view text) {
 }
 
 std::optional<Collective> find_recorded_collective(std::string_view name) {
-  if (name == "alltoall") return Collective::all_to_all;
+  if (name == "alltoall" || name == uneven_exchange) return Collective::all_to_all;
   if (name == "sendrecv") return Collective::send_recv;
   return find_collective(name);
 }

@@ -24,7 +24,15 @@ Recording read_inspector_json_lines(const TextFile& text);
 /// Whether the first line of a text is one of NCCL's Inspector.
 bool is_inspector_text(std::string_view text);
 
-/// The collective that a benchmark calls so: our names, and nccl-tests' "alltoall", "sendrecv".
+/// An all_to_all whose ranks send each other unlike numbers of bytes, as nccl-tests calls it. Its
+/// size is what the rank that sends most does.
+inline constexpr std::string_view uneven_exchange = "alltoallv";
+inline constexpr std::string_view note_of_uneven_exchange =
+    "alltoallv is held against an all_to_all of as many bytes as its busiest rank sends: the log "
+    "has no matrix, and one that fills some ports more takes longer (`collsim exchange --matrix`)";
+
+/// The collective that a benchmark calls so: our names, and nccl-tests' "alltoall", "alltoallv",
+/// "sendrecv".
 std::optional<Collective> find_recorded_collective(std::string_view name);
 /// The first program of nccl-tests that a text names, without "_perf": "all_reduce" of
 /// "node7_all_reduce_perf.log". Else the first "<name>_perf"; empty where there is none.

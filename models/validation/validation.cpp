@@ -102,9 +102,6 @@ class Evaluation {
       for (const std::size_t row : rows) predictor_[row].prediction = prediction;
     } catch (const InputError& error) {
       leave_out(rows, error.what());
-    } catch (const std::logic_error& error) {
-      // Below its bounds, a bug of ours: the other rows are worth showing all the same.
-      leave_out(rows, fmt::format("a bug in collsim: {}", error.what()));
     }
   }
 

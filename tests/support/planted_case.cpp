@@ -67,11 +67,11 @@ double draw_value(const Hypothesis& hypothesis, std::mt19937_64& random) {
   return values.front() * std::pow(values.back() / values.front(), uniform(random));
 }
 
-/// Sizes from 8 B to 1 GiB, of at least one element for each rank.
-EvidenceSeries series_of(const RecordedCall& call) {
+/// Sizes of at least one element for each rank.
+EvidenceSeries series_of(const RecordedCall& call, const SizeRange& sizes = {}) {
   EvidenceSeries series;
   series.call = call;
-  for (std::int64_t size = 8; size <= std::int64_t{1} << 30; size *= 4) {
+  for (std::int64_t size = sizes.least; size <= sizes.most; size *= sizes.factor) {
     if (size < std::int64_t{4} * call.ranks) continue;
     EvidencePoint point;
     point.size.count = size;
@@ -188,11 +188,11 @@ PlantedCase plant(const LoadedMachine& machine, const Spread& spread, std::mt199
 }
 
 PlantedCase plant_slow_part(const LoadedMachine& machine, const Spread& spread,
-                            std::mt19937_64& random, double share) {
+                            std::mt19937_64& random, double share, const SizeRange& sizes) {
   constexpr std::array<std::string_view, 3> parts{"slow-port", "slow-nvlink", "slow-gpu"};
   for (;;) {
     Evidence evidence;
-    evidence.series.push_back(series_of(draw_call(machine.shape, random)));
+    evidence.series.push_back(series_of(draw_call(machine.shape, random), sizes));
     const RecordedCall& call = evidence.series.front().call;
     const Predictor predictor(evidence, machine.topology, machine.cost, newest_nccl_version);
     const CallCompiler compiler = predictor.compiler_of(call, {});
@@ -207,10 +207,13 @@ PlantedCase plant_slow_part(const LoadedMachine& machine, const Spread& spread,
   }
 }
 
-Diagnosis diagnose(const PlantedCase& planted, const LoadedMachine& machine, const Spread& spread) {
+Diagnosis diagnose(const PlantedCase& planted, const LoadedMachine& machine, const Spread& spread,
+                   bool find_causes) {
   const Recording recording = read_recording(planted.log);
   const LogFacts facts = read_log_facts(planted.log);
-  return collsim::diagnose({&recording, &facts, &machine.topology, &machine.cost}, spread);
+  DiagnosisInput input{&recording, &facts, &machine.topology, &machine.cost};
+  input.find_causes = find_causes;
+  return collsim::diagnose(input, spread);
 }
 
 namespace {

@@ -43,12 +43,20 @@ struct PlantedCase {
 PlantedCase plant(const LoadedMachine& machine, const Spread& spread, std::mt19937_64& random,
                   bool healthy = false);
 
+/// Sizes of a log.
+struct SizeRange {
+  std::int64_t least = 8;
+  std::int64_t most = std::int64_t{1} << 30;
+  std::int64_t factor = 4;
+};
+
 /// The same of one port, NVLink or GPU in any place, with that share of its rate left.
 PlantedCase plant_slow_part(const LoadedMachine& machine, const Spread& spread,
-                            std::mt19937_64& random, double share);
+                            std::mt19937_64& random, double share, const SizeRange& sizes = {});
 
-/// What `collsim diagnose` makes of it.
-Diagnosis diagnose(const PlantedCase& planted, const LoadedMachine& machine, const Spread& spread);
+/// What `collsim diagnose` makes of it, with causes or the verdict alone.
+Diagnosis diagnose(const PlantedCase& planted, const LoadedMachine& machine, const Spread& spread,
+                   bool find_causes = true);
 
 /// The place of the planted cause among the groups of a diagnosis, from 0; their number where it is
 /// in none of them. `there`: it has to be told where it is, too, up to places with the same part.

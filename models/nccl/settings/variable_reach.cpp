@@ -15,6 +15,8 @@ constexpr std::string_view nearest_nics =
 constexpr std::string_view no_relays = "its hops take the nearest NICs here, never by another GPU";
 constexpr std::string_view one_path =
     "a connection takes one path here, whatever queue pairs it has";
+constexpr std::string_view all_threads =
+    "a thread block of a ring moves large chunks as fast here with few threads as with all";
 constexpr std::string_view chain_order = "its hops go in the order of ranks here";
 
 /// A variable that the model of an algorithm does not follow.
@@ -61,6 +63,13 @@ std::optional<std::string_view> unmodelled_reach(std::string_view variable,
     return gap.variable == variable && gap.algorithm == algorithm;
   });
   return found == gaps.end() ? std::nullopt : std::optional(found->reason);
+}
+
+std::optional<std::string_view> unmodelled_price(std::string_view variable,
+                                                 std::optional<NcclAlgorithm> algorithm) {
+  // NCCL may take rings where other settings made it take trees, which have all their threads.
+  if (variable == "NCCL_NTHREADS" && algorithm) return all_threads;
+  return unmodelled_reach(variable, algorithm);
 }
 
 std::optional<std::string> unmodelled_reason(const std::map<std::string, std::string>& variables,

@@ -55,6 +55,34 @@ TEST(Evidence, of_places_near_each_other_is_one_point) {
   EXPECT_NEAR(in_microseconds(*point.places[1]), 100, 1e-9);
 }
 
+/// The all_reduce of both_places() in two tables, of which the second takes so many times as long.
+Recording two_tables(double times) {
+  Recording recording = both_places(100, 101);
+  const std::vector<RecordedRow> first = recording.rows;
+  for (RecordedRow row : first) {
+    row.id = "again";
+    row.time.value *= times;
+    recording.rows.push_back(row);
+  }
+  return recording;
+}
+
+// By rings and by switches that add up, say: their mean is of neither.
+TEST(Evidence, of_tables_far_apart_is_kept_apart) {
+  const Topology topology = load_machine("hgx-h200").topology;
+  const Evidence one = gather_evidence(two_tables(1.1), {}, topology);
+  ASSERT_EQ(one.series.size(), 1U);
+  EXPECT_EQ(one.series[0].points[0].rows, 4U);
+  EXPECT_TRUE(one.notes.empty());
+  for (const double times : {0.5, 1.2, 2.0}) {
+    const Evidence two = gather_evidence(two_tables(times), {}, topology);
+    ASSERT_EQ(two.series.size(), 2U) << times;
+    EXPECT_NEAR(two.series[1].points[0].measured.value / two.series[0].points[0].measured.value,
+                times, 1e-9);
+    EXPECT_EQ(two.notes.size(), 1U);
+  }
+}
+
 // A run that took two NICs of four is asked about; a host that has but two, which ours stands for
 // with a variable that the run never set, is not.
 TEST(Evidence, heeds_nics_that_a_machine_stands_for_alone) {

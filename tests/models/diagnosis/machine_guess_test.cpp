@@ -5,12 +5,17 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "models/calibration/transport.h"
 #include "models/diagnosis/contradictions.h"
 #include "models/diagnosis/diagnosis.h"
 #include "models/imports/machine.h"
+#include "models/machine/gpu_model.h"
 #include "sim/base/input_error.h"
 #include "tests/support/error_of.h"
 
@@ -103,6 +108,83 @@ TEST(MachineGuess, takes_the_rate_that_the_log_says) {
   ASSERT_EQ(guessed.composed->lines.size(), 3U);
   EXPECT_TRUE(guessed.composed->lines[0].starts_with("nodes: { template: dgx-a100, count: 3 }"));
   EXPECT_EQ(read_machine({"kept", composed_text(guessed.composed->parts, 3)}).gpus().size(), 24U);
+}
+
+/// Of hosts with so many GPUs each.
+Recording recording_of_hosts(const std::string& gpu, std::uint32_t nodes, Rank per_node) {
+  Recording recording = recording_on(gpu, nodes);
+  recording.rows.front().ranks = nodes * per_node;
+  return recording;
+}
+
+/// The least that a leaf has upwards, as a share of what it has downwards; 1 of a single leaf.
+double narrowest_leaf(const Topology& topology) {
+  std::map<DeviceId, std::pair<double, double>> leaves;  // down and up
+  for (LinkId id = topology.first_fabric_link(); id < topology.links().size(); ++id) {
+    const Link link = topology.link(id);
+    if (topology.node_of(link.from) >= 0) leaves[link.to].first += link.bandwidth.value;
+    if (topology.node_of(link.from) < 0 && topology.node_of(link.to) < 0) {
+      leaves[link.from].second += link.bandwidth.value;
+    }
+  }
+  double least = 1;
+  for (const auto& [leaf, sides] : leaves) {
+    if (sides.first > 0) least = std::min(least, sides.second / sides.first);
+  }
+  return leaves.size() < 2 ? 1 : least;
+}
+
+// Clusters that stand for an incident have as many nodes and the same GPUs as others.
+TEST(MachineGuess, is_of_a_plain_network) {
+  for (const char* const gpu : {"NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB", "NVIDIA B200"}) {
+    for (const std::uint32_t nodes : {2U, 5U, 8U, 16U, 32U, 48U}) {
+      for (const char* const network : {"", "IB"}) {
+        const GuessedMachine guessed =
+            guessed_machine(recording_on(gpu, nodes), on_network(network));
+        EXPECT_GE(narrowest_leaf(guessed.topology), 0.99) << guessed.name;
+        for (const GraphDevice& device : guessed.topology.fabric_devices()) {
+          ASSERT_FALSE(device.reduces) << guessed.name;
+        }
+      }
+    }
+  }
+}
+
+struct KindOfHost {
+  const char* gpu;
+  std::uint32_t hosts;
+  Rank of_host;
+  std::uint32_t nodes;
+  std::size_t gpus_of_node;  ///< at least
+  bool has_nvlink;
+};
+
+// Trays fill racks; superchips, cards and large boards are no HGX of eight.
+TEST(MachineGuess, has_hosts_of_the_log_s_kind) {
+  const std::vector<KindOfHost> kinds{
+      {"NVIDIA GB200", 360, 4, 20, 72, true},       {"NVIDIA GB200", 18, 4, 1, 72, true},
+      {"NVIDIA GB200", 30, 4, 2, 60, true},         {"NVIDIA GB300", 36, 4, 2, 72, true},
+      {"NVIDIA GB300", 4, 4, 1, 16, true},          {"NVIDIA GH200 120GB", 24, 1, 24, 1, true},
+      {"NVIDIA GH200 120GB", 80, 4, 80, 4, true},   {"NVIDIA H100 PCIe", 4, 4, 4, 4, false},
+      {"NVIDIA H100 NVL", 4, 2, 4, 2, false},       {"NVIDIA A100-PCIE-40GB", 4, 4, 4, 4, false},
+      {"Tesla V100-SXM3-32GB", 4, 16, 4, 16, true}, {"NVIDIA H800", 4, 8, 4, 8, true},
+  };
+  for (const KindOfHost& kind : kinds) {
+    Recording recording = recording_of_hosts(kind.gpu, kind.hosts, kind.of_host);
+    LogFacts facts;
+    join_trays(recording, facts);
+    EXPECT_EQ(recording.rows.front().nodes, kind.nodes) << kind.gpu;
+    const Topology machine = guessed_machine(recording, facts).topology;
+    EXPECT_GE(machine.node_count(), kind.nodes) << kind.gpu << machine.name();
+    EXPECT_GE(machine.node(0).graph->gpus().size(), kind.gpus_of_node) << kind.gpu;
+    EXPECT_EQ(find_gpu_model(machine.device(machine.gpus().front()).model),
+              find_gpu_model(kind.gpu));
+    const auto& links = machine.node(0).graph->graph().links;
+    EXPECT_EQ(std::any_of(links.begin(), links.end(),
+                          [](const GraphLink& link) { return link.kind == LinkKind::nvlink; }),
+              kind.has_nvlink)
+        << kind.gpu << machine.name();
+  }
 }
 
 // TCP on servers that are sold with RDMA is what became of them, not what they are.

@@ -37,6 +37,22 @@ TEST(PlantedCases, are_found) {
   EXPECT_GE(first_two, 11U) << missed;
 }
 
+// Logs often begin at 1 MiB and double. Trees of middle sizes do not meet a port that the rings of
+// the largest ones do.
+TEST(PlantedCases, of_a_port_at_half_its_rate_are_not_healthy) {
+  const Spread spread = load_spread();
+  const LoadedMachine machine = load({"dgx-h100-x4", 4, 32});
+  constexpr SizeRange sizes{1 << 20, std::int64_t{4} << 30, 2};
+  constexpr double seen = 0.34;  // as a logarithm: a size takes 1.4 times as long
+  std::mt19937_64 random(3);
+  for (int found = 0; found < 4;) {
+    const PlantedCase planted = plant_slow_part(machine, spread, random, 0.5, sizes);
+    if (planted.cause != "slow-port" || planted.effect < seen) continue;
+    ++found;
+    EXPECT_NE(diagnose(planted, machine, spread, false).verdict, Verdict::healthy) << planted.text;
+  }
+}
+
 TEST(PlantedCases, that_are_healthy_raise_no_alarm) {
   const Spread spread = load_spread();
   std::mt19937_64 random(11);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -158,6 +159,20 @@ TEST(VerdictOfLog, is_low_where_three_small_sizes_in_a_row_are) {
 
 // One low size of three is not the middle one; but it has 0.55 of what a smaller size gets, and
 // predictions err alike for both.
+// One port of many at half its rate: rings of the largest sizes meet it, trees of the others do
+// not.
+TEST(VerdictOfLog, is_low_where_three_large_sizes_in_a_row_are) {
+  const auto with_low = [](std::size_t low) {
+    std::vector<DiagnosedSize> sizes;
+    for (std::size_t i = 0; i < 13; ++i) {
+      sizes.push_back(size_of(std::int64_t{1 << 20} << i, i + low < 13 ? 1.0 : 1 / 0.6));
+    }
+    return verdict_of(sizes);
+  };
+  EXPECT_EQ(with_low(3), Verdict::low);
+  EXPECT_EQ(with_low(2), Verdict::healthy);
+}
+
 TEST(VerdictOfLog, is_low_where_busbw_falls_with_the_size) {
   const std::vector<DiagnosedSize> falling{size_of(large, 1), size_of(2 * large, 1),
                                            size_of(4 * large, 1 / 0.55)};
@@ -296,6 +311,26 @@ TEST(CauseGroups, hold_causes_that_predict_the_same) {
 // A share of host memory's rate is usually 0.5 to 1, a tenth of all cases apart. Beside a value
 // that may be anywhere from 0.02 to 0.85, so ln(42.5) = 3.7495 wide, a usual one is likelier by 0.1
 // + 0.9 * 3.7495 / ln(2) = 4.9684 times, others by 0.1.
+// Nothing is to be cured where `none of these` is likelier than the first cause.
+TEST(LikeliestCause, is_none_where_none_of_them_is_likelier) {
+  Diagnosis diagnosis;
+  EXPECT_EQ(likeliest_cause(diagnosis), nullptr);
+  diagnosis.causes.push_back({{cause_of("slow-port", {0}, 0)}, 0.04});
+  diagnosis.likelihood_of_none = 0.93;
+  EXPECT_EQ(likeliest_cause(diagnosis), nullptr);
+  diagnosis.causes.front().likelihood = 0.94;
+  EXPECT_EQ(likeliest_cause(diagnosis)->hypothesis.cause, "slow-port");
+}
+
+// What a changed machine cannot do is a value; a bug is not.
+TEST(IfPossible, lets_bugs_go_on) {
+  EXPECT_EQ(if_possible([] { return 1; }), 1);
+  EXPECT_FALSE(if_possible([]() -> int { throw InputError("no way", "a machine with one"); }));
+  EXPECT_FALSE(if_possible([]() -> int { throw HangError(0, 0, 0, "waits"); }));
+  EXPECT_THROW(if_possible([]() -> int { throw std::logic_error("below its bound"); }),
+               std::logic_error);
+}
+
 TEST(CauseGroups, favour_usual_values) {
   CauseParameter parameter{"at {}", {0.1, 1}, true, 1, std::pair(0.5, 1.0)};
   EXPECT_NEAR(prior_of(parameter, 0.855), std::log(4.9684), 1e-4);

@@ -1,6 +1,7 @@
 // nccl-tests' text output, of several versions. Figures are made up; layouts are those of the
 // versions' printf.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -364,6 +365,30 @@ const std::string one_row =
     "     8388608 2097152 float sum -1 5729.5 1.46 1.46 0 5477.3 1.53 1.53 0\n";
 const std::string info = "node-a:1:1 [0] NCCL INFO NCCL_ALGO set by environment to ";
 const std::string header = "# nThread 1 nGpus 1 minBytes 8 maxBytes 8 iters: 20\n";
+
+/// Rows of ranks that are listed in groups, the rank modulo `groups`, of hosts of `per_host`.
+RecordedRow row_of_groups(Rank ranks, Rank groups, Rank per_host) {
+  std::string text = "# Collective test starting: all_reduce_perf\n# Using devices\n";
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    text +=
+        fmt::format("#  Rank {:2} Group {:2} Pid {} on host-{} device {:2} [0x00] NVIDIA H200\n",
+                    rank, rank % groups, 100 + rank, rank / per_host, rank % per_host);
+  }
+  text +=
+      "#       size         count      type   redop    root     time   algbw   busbw #wrong\n"
+      "1048576 262144 float sum -1 16.98 61.77 61.77 0\n";
+  return read(text).rows.front();
+}
+
+// NCCL_TESTS_SPLIT: pairs of GPUs within a host, and rails of hosts.
+TEST(NcclTestsText, of_several_groups_has_the_ranks_of_one) {
+  EXPECT_EQ(row_of_groups(4, 2, 4).ranks, 2U);
+  EXPECT_EQ(row_of_groups(4, 2, 4).nodes, 1U);
+  EXPECT_EQ(row_of_groups(16, 8, 8).ranks, 2U);
+  EXPECT_EQ(row_of_groups(16, 8, 8).nodes, 2U);
+  EXPECT_EQ(row_of_groups(2, 1, 1).ranks, 2U);
+  EXPECT_EQ(row_of_groups(2, 1, 1).nodes, 2U);
+}
 
 // Of two runs each has the setting that was printed after the rows of the one before, whether its
 // header came first or not.

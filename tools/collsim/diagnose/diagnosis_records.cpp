@@ -62,6 +62,7 @@ Record record_of(const DiagnosedLog& log) {
     record["causes"].push_back({{"likelihood", group.likelihood}, {"causes", causes}});
   }
   record["likelihood_of_none"] = diagnosis.likelihood_of_none;
+  record["unpriced_settings"] = diagnosis.unpriced;
   record["next"] = diagnosis.next ? record_of(*diagnosis.next, diagnosis) : Record();
   record["contradictions"] = diagnosis.contradictions;
   record["gains"] = diagnosis.gains;

@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "models/diagnosis/place_text.h"
+#include "models/nccl/settings/environment.h"
 #include "sim/plan/collective.h"
 #include "tools/collsim/core/wrap.h"
 
@@ -31,11 +32,24 @@ std::string verdict_text(const DiagnosedSize& size) {
   return text;
 }
 
+/// What is expected heeds the first ones of a call's settings, and not those after them.
+std::string settings_of(const RecordedCall& call, const std::vector<std::string>& unpriced) {
+  const std::vector<std::string> modelled = modelled_nccl_variables();
+  std::string heeded;
+  std::string others;
+  for (const auto& [name, value] : call.variables) {
+    const std::string text = fmt::format("{}={}", name, value);
+    const bool is_heeded = std::find(modelled.begin(), modelled.end(), name) != modelled.end() &&
+                           std::find(unpriced.begin(), unpriced.end(), text) == unpriced.end();
+    (is_heeded ? heeded : others) += " " + text;
+  }
+  return others.empty() ? heeded : heeded + " not simulated:" + others;
+}
+
 void print_sizes(const Diagnosis& diagnosis, std::size_t series, std::ostream& out) {
   const RecordedCall& call = diagnosis.calls[series];
   fmt::print(out, "#\n# {}", name_of(call));
-  std::string settings;
-  for (const auto& [name, value] : call.variables) settings += fmt::format(" {}={}", name, value);
+  const std::string settings = settings_of(call, diagnosis.unpriced);
   if (!settings.empty())
     out << "\n" << wrapped(settings, "#  ", "#   ");
   else
@@ -91,12 +105,13 @@ std::string places_of(const Diagnosis& diagnosis) {
 
 /// What cures the likeliest cause, and what that brings.
 std::string remedy_of(const Diagnosis& diagnosis) {
-  const FittedCause& cause = diagnosis.causes.front().causes.front();
-  const auto gain = gain_of(cause, diagnosis);
-  if (cause.hypothesis.remedy.empty() || !gain) return {};
+  const FittedCause* const cause = likeliest_cause(diagnosis);
+  if (cause == nullptr || cause->hypothesis.remedy.empty()) return {};
+  const auto gain = gain_of(*cause, diagnosis);
+  if (!gain) return {};
   const RecordedCall& call = diagnosis.calls.front();
   const Bytes size = gain->size->point.size;
-  return fmt::format("{}; simulated: {:.1f} GB/s of {} become {:.1f}", cause.hypothesis.remedy,
+  return fmt::format("{}; simulated: {:.1f} GB/s of {} become {:.1f}", cause->hypothesis.remedy,
                      busbw(call, size, gain->with), to_string(size),
                      busbw(call, size, gain->size->expected));
 }
@@ -111,7 +126,12 @@ void print_causes(const Diagnosis& diagnosis, std::ostream& out) {
     ++printed;
   }
   if (diagnosis.likelihood_of_none >= min_likelihood) {
-    fmt::print(out, "{:>4.0f} % none of these\n", 100 * diagnosis.likelihood_of_none);
+    std::string none = "none of these";
+    if (!diagnosis.unpriced.empty()) {
+      none +=
+          fmt::format(": {} set, whose cost is not simulated", fmt::join(diagnosis.unpriced, ", "));
+    }
+    out << wrapped(none, fmt::format("{:>4.0f} % ", 100 * diagnosis.likelihood_of_none), "       ");
   }
   if (const std::string text = places_of(diagnosis); !text.empty()) {
     out << wrapped(text, "where: one of ", "  ");
@@ -150,6 +170,12 @@ void print_log(const DiagnosedLog& log, std::ostream& out) {
   for (const std::string& text : log.suspects) out << wrapped(text, "hosts: ", "  ");
   for (const std::string& text : diagnosis.contradictions) out << wrapped(text, "log: ", "  ");
   for (const std::string& text : diagnosis.gains) out << wrapped(text, "setting: ", "  ");
+  if (!diagnosis.unpriced.empty()) {
+    out << wrapped(
+        fmt::format("what is expected is as without {}: what that costs is not simulated",
+                    fmt::join(diagnosis.unpriced, ", ")),
+        "setting: ", "  ");
+  }
   for (const std::string& text : diagnosis.notes) out << wrapped(text, "note: ", "  ");
   for (std::size_t series = 0; series < diagnosis.calls.size(); ++series) {
     const bool any = std::any_of(diagnosis.sizes.begin(), diagnosis.sizes.end(),
@@ -316,11 +342,12 @@ void print_diagnosis_brief(const std::vector<DiagnosedLog>& logs, std::ostream& 
     } else {
       line += fmt::format(": {:.2f} of the expected busbw", ratio);
     }
-    if (!diagnosis.causes.empty()) {
-      const CauseGroup& group = diagnosis.causes.front();
-      const FittedCause& cause = group.causes.front();
-      line += fmt::format("; {} ({:.0f} %)", describe(cause.hypothesis, cause.value),
-                          100 * cause.likelihood);
+    if (const FittedCause* const cause = likeliest_cause(diagnosis)) {
+      line += fmt::format("; {} ({:.0f} %)", describe(cause->hypothesis, cause->value),
+                          100 * cause->likelihood);
+    } else if (!diagnosis.causes.empty()) {
+      line +=
+          fmt::format("; no cause that is known ({:.0f} %)", 100 * diagnosis.likelihood_of_none);
     }
     if (!log.suspects.empty()) line += "; " + log.suspects.front();
     out << line << "\n";

@@ -392,6 +392,8 @@ std::vector<DiagnosedLog> diagnose_logs(LogFiles files, const po::variables_map&
       select_rows(log.recording, options);
       if (values.contains("nodes")) {
         spread_over_hosts(bounded_option(values, "nodes", 1, max_hosts), log.recording);
+      } else {
+        join_trays(log.recording, log.facts);
       }
       for (DiagnosedLog& each : diagnoser.diagnose_log(log)) diagnosed.push_back(std::move(each));
     } catch (const InputError& error) {

@@ -413,23 +413,21 @@ int lead(const SweepOrder& order, Processes* processes, std::ostream& out, std::
 /// In a process of an mpirun other than 0. What goes wrong, process 0 says.
 int follow(const SweepOrder& order, Processes& processes) {
   std::optional<Sweep> sweep;
-  std::string failure;
+  std::exception_ptr failure;
   try {
     sweep = read_sweep(order.scenario, order.engine_name, order.exact);
-  } catch (const std::exception& error) {
-    failure = error.what();
+  } catch (...) {
+    failure = std::current_exception();
   }
   for_each_in_parallel(order.threads, order.threads, [&](std::size_t i) {
     const auto thread = static_cast<std::uint32_t>(i);
-    std::string reason = failure;
+    std::exception_ptr of_thread = failure;
     try {
       if (sweep) return work_for_process_0(processes, thread, *sweep);
-    } catch (const SweepInterrupted&) {
-      reason = "interrupted";
-    } catch (const std::exception& error) {
-      reason = error.what();
+    } catch (...) {
+      of_thread = std::current_exception();
     }
-    report_failure(processes, thread, reason);
+    report_failure(processes, thread, of_thread);
   });
   return exit_ok;
 }

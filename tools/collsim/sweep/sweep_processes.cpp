@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <new>
 #include <optional>
 #include <sstream>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -21,6 +23,8 @@ namespace {
 constexpr std::string_view ready_word = "ready ";    ///< and the sweep's id: give me work
 constexpr std::string_view row_word = "row ";        ///< and the row as JSON
 constexpr std::string_view failed_word = "failed ";  ///< and why: I stop
+constexpr std::string_view broken_word = "broken ";  ///< and why: a bug stops me
+static_assert(failed_word.size() == broken_word.size());
 constexpr std::string_view stop_reply = "stop";
 
 /// What process 0 makes of the messages that come.
@@ -32,16 +36,18 @@ class Server {
   void serve() {
     while (working_ > 0) take(wait_for_message(processes_, std::nullopt));
     if (error_) std::rethrow_exception(error_);
-    if (!failure_.empty()) throw InputError(failure_, "a run in which every process works");
   }
 
  private:
   void take(const Processes::Message& message) {
     const std::string_view text(message.text);
     if (text.starts_with(row_word)) return take_row(text.substr(row_word.size()));
-    if (text.starts_with(failed_word)) fail(message, text.substr(failed_word.size()));
+    const bool is_broken = text.starts_with(broken_word);
+    if (is_broken || text.starts_with(failed_word)) {
+      fail(message, text.substr(failed_word.size()), is_broken);
+    }
     if (text.starts_with(ready_word) && text.substr(ready_word.size()) != sweep_.id) {
-      fail(message, "it reads another scenario, or is another collsim");
+      fail(message, "it reads another scenario, or is another collsim", false);
     }
     const auto part = dealer_.take();
     if (part) {
@@ -62,17 +68,19 @@ class Server {
     }
   }
 
-  void fail(const Processes::Message& message, std::string_view reason) {
+  void fail(const Processes::Message& message, std::string_view reason, bool is_broken) {
     dealer_.stop();
-    failure_ = fmt::format("process {} of the mpirun: {}", message.from, reason);
+    const std::string text = fmt::format("process {} of the mpirun: {}", message.from, reason);
+    error_ = is_broken
+                 ? std::make_exception_ptr(std::logic_error(text))
+                 : std::make_exception_ptr(InputError(text, "a run in which every process works"));
   }
 
   Processes& processes_;
   std::uint32_t working_;
   const Sweep& sweep_;
   SweepDealer& dealer_;
-  std::string failure_;       ///< of another process
-  std::exception_ptr error_;  ///< of this one
+  std::exception_ptr error_;  ///< of this process or another
 };
 
 }  // namespace
@@ -105,9 +113,29 @@ void work_for_process_0(Processes& processes, std::uint32_t thread, const Sweep&
   }
 }
 
-void report_failure(Processes& processes, std::uint32_t thread, const std::string& reason) {
+namespace {
+
+/// The message that tells process 0 of it.
+std::string failure_message(const std::exception_ptr& failure) {
+  const auto failed = [](std::string_view why) { return fmt::format("{}{}", failed_word, why); };
+  try {
+    std::rethrow_exception(failure);
+  } catch (const SweepInterrupted&) {
+    return failed("interrupted");
+  } catch (const InputError& error) {
+    return failed(error.what());
+  } catch (const std::bad_alloc&) {
+    return failed("not enough memory");
+  } catch (const std::exception& error) {
+    return fmt::format("{}{}", broken_word, error.what());
+  }
+}
+
+}  // namespace
+
+void report_failure(Processes& processes, std::uint32_t thread, const std::exception_ptr& failure) {
   const int tag = static_cast<int>(thread);
-  processes.send(0, tag, std::string(failed_word) + reason);
+  processes.send(0, tag, failure_message(failure));
   static_cast<void>(wait_for_message(processes, tag));
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <exception>
 
 #include "sim/base/processes.h"
 #include "tools/collsim/sweep/sweep_dealer.h"
@@ -22,6 +22,6 @@ void dismiss_workers(Processes& processes, std::uint32_t workers);
 /// In another process: answers rows until told to stop.
 void work_for_process_0(Processes& processes, std::uint32_t thread, const Sweep& sweep);
 /// In another process that cannot work: says why, for one thread, and waits to be told to stop.
-void report_failure(Processes& processes, std::uint32_t thread, const std::string& reason);
+void report_failure(Processes& processes, std::uint32_t thread, const std::exception_ptr& failure);
 
 }  // namespace collsim::command
