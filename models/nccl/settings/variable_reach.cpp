@@ -67,7 +67,8 @@ std::optional<std::string_view> unmodelled_reach(std::string_view variable,
 
 std::optional<std::string_view> unmodelled_price(std::string_view variable,
                                                  std::optional<NcclAlgorithm> algorithm) {
-  if (variable == "NCCL_NTHREADS" && algorithm == NcclAlgorithm::ring) return all_threads;
+  // NCCL may take rings where other settings made it take trees, which have all their threads.
+  if (variable == "NCCL_NTHREADS" && algorithm) return all_threads;
   return unmodelled_reach(variable, algorithm);
 }
 
