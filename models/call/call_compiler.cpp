@@ -14,6 +14,7 @@
 #include "models/call/rank_gpus.h"
 #include "models/call/textbook_pipeline.h"
 #include "models/machine/host_memory.h"
+#include "models/machine/slot_limits.h"
 #include "models/nccl/point_to_point.h"
 #include "models/nccl/socket_threads.h"
 #include "sim/base/input_error.h"
@@ -149,6 +150,13 @@ CallCompiler::CallCompiler(CallSpec spec, const CallCompiler* same_ranks) : spec
     take_host_transport(given);
   } else {
     settle_textbook();
+  }
+  const auto& nodes = placement_.node_of_rank;
+  const bool crosses = std::any_of(nodes.begin(), nodes.end(),
+                                   [&](std::uint32_t node) { return node != nodes.front(); });
+  for (std::string& each :
+       slot_limits(topology(), kinds_of_nodes(topology(), spec_.gpus), crosses)) {
+    warnings_.push_back(std::move(each));
   }
   const std::vector<std::string> settings = priced_settings(spec_.run);
   if (given.name == "ideal" && !settings.empty()) {

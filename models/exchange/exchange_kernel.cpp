@@ -61,11 +61,20 @@ double share_at(const YamlMapping& keys, std::string_view key) {
   return value ? value->fraction() : 1;
 }
 
+KernelRuns runs_of(const YamlValue& value) {
+  const YamlMapping keys = value.mapping({"gpu", "network", "ranks", "error"});
+  constexpr std::uint32_t most_ranks = 1U << 17;
+  const auto network = keys.find("network");
+  return {keys.at("gpu").string(), network ? network->string() : std::string(),
+          static_cast<std::uint32_t>(keys.at("ranks").integer(1, most_ranks)),
+          keys.at("error").share()};
+}
+
 ExchangeKernel kernel_of(const YamlValue& value) {
   const YamlMapping keys = value.mapping(
       {"kernel", "operation", "blocks", "launch", "doubling_ranks", "doubling_hosts", "expert",
        "first_byte", "token", "token_byte", "message", "message_byte", "network_message",
-       "network_byte", "nvlink_share", "network_share", "fill", "source"});
+       "network_byte", "nvlink_share", "network_share", "fill", "measured", "source"});
   ExchangeKernel kernel;
   kernel.family = value_at(keys, "kernel", families);
   kernel.operation = value_at(keys, "operation", expert_operations);
@@ -84,6 +93,7 @@ ExchangeKernel kernel_of(const YamlValue& value) {
   kernel.nvlink_share = share_at(keys, "nvlink_share");
   kernel.network_share = share_at(keys, "network_share");
   if (const auto fill = keys.find("fill")) kernel.fill = fill->share(largest_fill);
+  kernel.measured = runs_of(keys.at("measured"));
   kernel.source = keys.at("source").string();
   return kernel;
 }

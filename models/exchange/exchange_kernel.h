@@ -35,6 +35,14 @@ std::vector<std::string> kernel_family_names();
 /// The family of that name. Throws InputError.
 KernelFamily read_kernel_family(std::string_view name);
 
+/// What constants were fitted to.
+struct KernelRuns {
+  std::string gpu;          ///< "H100"
+  std::string network;      ///< the transport between hosts, "ib"; empty: they were one host's
+  std::uint32_t ranks = 0;  ///< at most
+  double error = 0;         ///< of the fit: the median, as a share
+};
+
 /// What an operation of a kernel costs. Each is fitted by tools/dev/fit-exchange.
 struct ExchangeKernel {
   KernelFamily family = KernelFamily::deepep;
@@ -54,6 +62,7 @@ struct ExchangeKernel {
   double nvlink_share = 1;   ///< of an NVLink's bandwidth that is reached
   double network_share = 1;  ///< of a NIC's and a cable's
   double fill = 0;           ///< tokens of a block that pass before sends overlap with work
+  KernelRuns measured;
   std::string source;
 };
 

@@ -230,8 +230,10 @@ ExpertExchange expert_exchange(const Topology& topology, std::span<const DeviceI
     exchange.work = work;
     exchange.fill = std::min(1.0, kernel.fill / tokens_of_block) * work;
   }
-  exchange.ports = exchange_over_ports(topology, gpus, bytes_moved(kernel, places, traffic, layer),
-                                       {kernel.nvlink_share, kernel.network_share});
+  const TrafficMatrix moved = bytes_moved(kernel, places, traffic, layer);
+  exchange.sent = moved.busiest_sender();
+  exchange.ports =
+      exchange_over_ports(topology, gpus, moved, {kernel.nvlink_share, kernel.network_share});
   exchange.time = exchange.launch + std::max(exchange.work, exchange.ports.time) + exchange.fill;
   return exchange;
 }

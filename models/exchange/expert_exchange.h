@@ -33,6 +33,7 @@ struct ExpertExchange {
   Seconds work;  ///< of the thread blocks of the busiest rank
   Seconds fill;  ///< until sends overlap with work
   PortExchange ports;
+  double sent = 0;   ///< bytes that the busiest sender sends to others
   Rank busiest = 0;  ///< the rank whose thread blocks have most to do
   Seconds time;
 };

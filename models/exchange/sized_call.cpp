@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 #include "models/call/call_compiler.h"
 #include "models/estimate/estimator.h"
@@ -15,7 +16,8 @@ namespace {
 /// NCCL's all_to_all of equal sizes, in whole elements for each rank.
 Bytes equal_size(double bytes_of_pair, Rank ranks) {
   constexpr double element = 4;  // bytes of a float
-  const auto elements = static_cast<std::int64_t>(std::ceil(bytes_of_pair / element));
+  constexpr double rounding = 1e-6;  // a sum of shares may be a little more than the whole
+  const auto elements = static_cast<std::int64_t>(std::ceil(bytes_of_pair / element - rounding));
   constexpr std::int64_t bytes_of_element = 4;
   return Bytes{std::max<std::int64_t>(elements, 1) * bytes_of_element * ranks};
 }
@@ -23,18 +25,19 @@ Bytes equal_size(double bytes_of_pair, Rank ranks) {
 }  // namespace
 
 SizedCall sized_call(const Topology& topology, std::span<const DeviceId> gpus,
-                     const Calibration& cost, const TrafficMatrix& bytes, bool estimate) {
+                     const Calibration& cost, const TrafficMatrix& bytes, const RunSpec& run,
+                     bool estimate) {
   CallSpec spec;
   spec.topology = &topology;
   spec.cost = cost;
   spec.collective = Collective::all_to_all;
+  spec.run = run;
   spec.run.schedule = ScheduleKind::nccl;
   spec.gpus.assign(gpus.begin(), gpus.end());
   const CallCompiler compiler(spec);
-  const auto time_of = [&](double bytes_of_pair) {
+  const auto predict = [&](double bytes_of_pair) {
     const Bytes size = equal_size(bytes_of_pair, bytes.ranks());
-    return estimate ? Estimator(compiler).estimate(size).time
-                    : Simulator(compiler).simulate(size).time;
+    return estimate ? Estimator(compiler).estimate(size) : Simulator(compiler).simulate(size);
   };
   SizedCall call;
   call.ports = exchange_over_ports(topology, gpus, bytes);
@@ -42,8 +45,11 @@ SizedCall sized_call(const Topology& topology, std::span<const DeviceId> gpus,
   const Seconds even_ports = exchange_over_ports(topology, gpus, even).time;
   const double mean = even.amount(0, 0);
   const double factor = even_ports.value > 0 ? call.ports.time.value / even_ports.value : 0;
-  call.even = time_of(mean);
-  call.time = time_of(mean * factor);
+  call.even = predict(mean).time;
+  Prediction skewed = predict(mean * factor);
+  call.time = skewed.time;
+  call.trust = skewed.trust;
+  call.medium = std::move(skewed.medium);
   return call;
 }
 

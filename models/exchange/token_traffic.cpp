@@ -4,8 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
+#include <utility>
+
+#include "sim/base/division.h"
 
 namespace collsim {
 
@@ -33,31 +38,6 @@ std::vector<double> by_host(const ExpertPlaces& places, const std::vector<double
     sums[places.host_of_rank[rank]] += of_ranks[rank];
   }
   return sums;
-}
-
-/// The chance that at least one of `count` different choices among `pool` is one of `some`.
-double hit_chance(double pool, double some, std::uint32_t count) {
-  double none = 1;
-  for (std::uint32_t i = 0; i < count; ++i) none *= std::max(0.0, pool - some - i) / (pool - i);
-  return 1 - none;
-}
-
-Chances uniform_chances(const ExpertPlaces& places) {
-  const std::vector<double> of_rank =
-      experts_by_rank(places, std::vector<double>(places.experts, 1));
-  const std::vector<double> of_host = by_host(places, of_rank);
-  const double reached = std::min(places.hosts(), places.hosts_per_token);
-  const double share = reached / places.hosts();
-  const double pool = places.experts * share;
-  Chances chances;
-  for (const double some : of_rank) {
-    chances.ranks.push_back(share * hit_chance(pool, some, places.top_k));
-    chances.experts.push_back(places.top_k * some / places.experts);
-  }
-  for (const double some : of_host) {
-    chances.hosts.push_back(share * hit_chance(pool, some, places.top_k));
-  }
-  return chances;
 }
 
 /// When, of clocks with these rates, `count` have rung on the average; each counts by its chance.
@@ -90,6 +70,94 @@ std::vector<double> chosen_hosts(const ExpertPlaces& places, const std::vector<d
   return chances;
 }
 
+/// How many experts of each weight a token may go to, on the average.
+using ExpertPool = std::map<double, double>;
+
+/// Adds the experts of a rank, each counted so often.
+void add_experts(const ExpertPlaces& places, const std::vector<double>& weights, std::uint32_t rank,
+                 double each, ExpertPool& pool) {
+  for (std::uint32_t i = places.first_expert(rank); i < places.first_expert(rank + 1); ++i) {
+    pool[weights[i]] += each;
+  }
+}
+
+/// How many of a pool have rung at a time, each a clock with its weight as its rate, and the rate
+/// of those that have not.
+std::pair<double, double> rung_and_left(const ExpertPool& pool, double time) {
+  double rung = 0;
+  double left = 0;
+  for (const auto& [weight, count] : pool) {
+    const double silent = std::exp(-weight * time);
+    rung += count * (1 - silent);
+    left += count * weight * silent;
+  }
+  return {rung, left};
+}
+
+/// The chance that `count` of the others are drawn before any of some that weigh so much together.
+/// Experts are drawn one after the other, without those drawn before, as clocks ring. The i-th of
+/// the others comes first with the chance of what is left of them then. Exact for equal weights.
+double miss_chance(const ExpertPool& others, double weight, std::uint32_t count) {
+  constexpr double none = 1e-11;  // of an expert
+  constexpr int most_steps = 200;
+  double number = 0;
+  for (const auto& [each, of_weight] : others) number += each > 0 ? of_weight : 0;
+  if (weight <= 0) return 1;
+  double chance = 1;
+  double time = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (number - i <= none) return 0;
+    auto [rung, left] = rung_and_left(others, time);
+    for (int step = 0; step < most_steps && left > 0 && i - rung > none; ++step) {
+      time += (i - rung) / left;  // Newton's, which comes from below
+      std::tie(rung, left) = rung_and_left(others, time);
+    }
+    chance *= left / (left + weight);
+  }
+  return chance;
+}
+
+/// Where the hosts that a token goes to hold so many of these experts on the average, if it goes to
+/// one host, counted from 0.
+ExpertPool pool_beside(const ExpertPlaces& places, const std::vector<double>& weights,
+                       const std::vector<double>& host_chance, std::uint32_t home) {
+  const double reached = std::min(places.hosts(), places.hosts_per_token);
+  const double others = reached - host_chance[home];
+  ExpertPool pool;
+  for (std::uint32_t rank = 0; rank < places.ranks(); ++rank) {
+    const std::uint32_t host = places.host_of_rank[rank];
+    if (host == home) continue;
+    const double each = others > 0 ? host_chance[host] * (reached - 1) / others : 0;
+    add_experts(places, weights, rank, std::min(1.0, each), pool);
+  }
+  return pool;
+}
+
+void add_hit_chances(const ExpertPlaces& places, const std::vector<double>& weights,
+                     const std::vector<double>& host_chance, Chances& chances) {
+  const std::vector<double> of_rank = experts_by_rank(places, weights);
+  const std::vector<double> of_host = by_host(places, of_rank);
+  chances.ranks.resize(places.ranks());
+  for (std::uint32_t host = 0; host < places.hosts(); ++host) {
+    const ExpertPool beside = pool_beside(places, weights, host_chance, host);
+    const auto hit = [&](const ExpertPool& others, double weight) {
+      return host_chance[host] * (1 - miss_chance(others, weight, places.top_k));
+    };
+    chances.hosts.push_back(hit(beside, of_host[host]));
+    ExpertPool all = beside;
+    for (std::uint32_t rank = 0; rank < places.ranks(); ++rank) {
+      if (places.host_of_rank[rank] == host) add_experts(places, weights, rank, 1, all);
+    }
+    for (std::uint32_t rank = 0; rank < places.ranks(); ++rank) {
+      if (places.host_of_rank[rank] != host) continue;
+      ExpertPool others = all;
+      add_experts(places, weights, rank, -1, others);
+      chances.ranks[rank] = hit(others, of_rank[rank]);
+    }
+  }
+}
+
+/// Of a router that draws experts by their weights, which are equal if it is a uniform one.
 Chances weighted_chances(const ExpertPlaces& places, const Skew& skew) {
   const std::vector<double> weights = weights_of(skew, places.experts, "experts");
   const auto likely = std::count_if(weights.begin(), weights.end(), [](double w) { return w > 0; });
@@ -97,27 +165,21 @@ Chances weighted_chances(const ExpertPlaces& places, const Skew& skew) {
     throw InputError(fmt::format("--skew: {} sends tokens to {} experts", skew.name, likely),
                      fmt::format("at least {}, as --top-k says", places.top_k));
   }
-  const std::vector<double> of_rank = experts_by_rank(places, weights);
-  const std::vector<double> of_host = by_host(places, of_rank);
-  const std::vector<double> host_chance = chosen_hosts(places, of_host);
+  const std::vector<double> host_chance =
+      chosen_hosts(places, by_host(places, experts_by_rank(places, weights)));
   std::vector<double> chance_of_expert;
+  chance_of_expert.reserve(places.experts);
   for (std::uint32_t expert = 0; expert < places.experts; ++expert) {
     chance_of_expert.push_back(host_chance[places.host_of_rank[places.rank_of(expert)]]);
   }
   const double time = race_time(weights, chance_of_expert, places.top_k);
-  Chances chances;
   std::vector<double> rung(places.experts);
   for (std::uint32_t i = 0; i < places.experts; ++i) {
     rung[i] = chance_of_expert[i] * -std::expm1(-weights[i] * time);
   }
+  Chances chances;
   chances.experts = experts_by_rank(places, rung);
-  for (std::uint32_t rank = 0; rank < places.ranks(); ++rank) {
-    chances.ranks.push_back(host_chance[places.host_of_rank[rank]] *
-                            -std::expm1(-of_rank[rank] * time));
-  }
-  for (std::size_t host = 0; host < of_host.size(); ++host) {
-    chances.hosts.push_back(host_chance[host] * -std::expm1(-of_host[host] * time));
-  }
+  add_hit_chances(places, weights, host_chance, chances);
   return chances;
 }
 
@@ -209,6 +271,11 @@ std::uint32_t ExpertPlaces::hosts() const {
   return *std::max_element(host_of_rank.begin(), host_of_rank.end()) + 1;
 }
 
+std::uint32_t ExpertPlaces::first_expert(std::uint32_t rank) const {
+  return static_cast<std::uint32_t>(
+      divide_up(static_cast<std::uint64_t>(rank) * experts, std::uint64_t{ranks()}));
+}
+
 std::uint32_t ExpertPlaces::rank_of(std::uint32_t expert) const {
   return static_cast<std::uint32_t>(static_cast<std::uint64_t>(expert) * ranks() / experts);
 }
@@ -221,10 +288,8 @@ TokenTraffic token_traffic(const ExpertPlaces& places, const Skew& skew) {
                           {std::move(tokens), TrafficMatrix(places.ranks()),
                            TrafficMatrix(places.ranks()), TrafficMatrix(places.ranks())});
   }
-  Chances chances;
-  if (skew.kind == Skew::Kind::uniform) chances = uniform_chances(places);
-  if (skew.kind == Skew::Kind::balanced) chances = balanced_chances(places);
-  if (skew.kind == Skew::Kind::weighted) chances = weighted_chances(places, skew);
+  Chances chances =
+      skew.kind == Skew::Kind::balanced ? balanced_chances(places) : weighted_chances(places, skew);
   chances.hosts.resize(places.ranks());  // as wide as the others
   return {std::move(tokens), TrafficMatrix::of_equal_rows(std::move(chances.ranks)),
           TrafficMatrix::of_equal_rows(std::move(chances.experts)),

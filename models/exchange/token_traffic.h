@@ -20,6 +20,8 @@ struct ExpertPlaces {
   std::uint32_t hosts() const;
   /// Expert e of E is on rank e R / E, rounded down.
   std::uint32_t rank_of(std::uint32_t expert) const;
+  /// The first expert of a rank or a later one; `experts` where there is none.
+  std::uint32_t first_expert(std::uint32_t rank) const;
 };
 
 /// What one rank's tokens are to others, a token on the average. A token that goes to several
@@ -31,12 +33,13 @@ struct TokenTraffic {
   TrafficMatrix hosts;         ///< the chance that it goes to a host: [rank][host]
 };
 
-/// The traffic of a router. Uniform choice is exact: of pool experts, e of them on a rank, none of
-/// the k chosen ones lies there with chance C(pool - e, k) / C(pool, k). By weights w, experts are
-/// drawn one after the other without those drawn before; that is a race of exponential clocks of
-/// rates w, looked at when k have rung on the average, at t: an expert has rung with chance
-/// 1 - exp(-w t). So is the choice of hosts before. Throws InputError for experts, top-k and files
-/// that do not fit each other.
+/// The traffic of a router, which draws experts one after the other by their weights, without those
+/// drawn before; a uniform one has equal weights. That is a race of exponential clocks of rates w,
+/// looked at when k have rung on the average, at t: an expert has rung with chance 1 - exp(-w t).
+/// So is the choice of hosts before. None of a rank's experts is among the first k where k of the
+/// others ring before them: with chance L / (L + w) for each, where L is what is left of the others
+/// then. With e of E equal experts that is C(E - e, k) / C(E, k), exactly. Throws InputError for
+/// experts, top-k and files that do not fit each other.
 TokenTraffic token_traffic(const ExpertPlaces& places, const Skew& skew);
 
 }  // namespace collsim

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -40,6 +41,14 @@ double TrafficMatrix::received(Rank to) const {
 double TrafficMatrix::total() const {
   const double stored = std::accumulate(amounts_.begin(), amounts_.end(), 0.0);
   return row_ == 0 ? stored * ranks_ : stored;
+}
+
+double TrafficMatrix::busiest_sender() const {
+  double most = 0;
+  for (Rank from = 0; from < ranks_; ++from) {
+    most = std::max(most, sent(from) - amount(from, from));
+  }
+  return most;
 }
 
 TrafficMatrix matrix_of(const NumberTable& table, Rank ranks) {
@@ -81,7 +90,10 @@ TrafficMatrix weighted_matrix(const std::vector<double>& weights, double bytes) 
 
 TrafficMatrix evened(const TrafficMatrix& matrix) {
   const Rank ranks = matrix.ranks();
-  const double each = matrix.total() / ranks / ranks;
+  double between = 0;
+  for (Rank from = 0; from < ranks; ++from)
+    between += matrix.sent(from) - matrix.amount(from, from);
+  const double each = ranks > 1 ? between / ranks / (ranks - 1) : 0;
   TrafficMatrix even(ranks);
   for (Rank from = 0; from < ranks; ++from) {
     for (Rank to = 0; to < ranks; ++to) even.add(from, to, each);

@@ -24,6 +24,8 @@ class TrafficMatrix {
   double sent(Rank from) const;
   double received(Rank to) const;
   double total() const;
+  /// What the busiest sender sends to others.
+  double busiest_sender() const;
 
  private:
   std::size_t place(Rank from, Rank to) const { return static_cast<std::size_t>(from) * row_ + to; }
@@ -44,7 +46,7 @@ TrafficMatrix gathered_matrix(const NumberTable& table, Rank ranks);
 /// Every rank sends `bytes`, divided among the receivers by their weights, which are not all zero.
 TrafficMatrix weighted_matrix(const std::vector<double>& weights, double bytes);
 
-/// As much in all, the same from each rank to each.
+/// As much between ranks in all, the same from each rank to each, itself included.
 TrafficMatrix evened(const TrafficMatrix& matrix);
 
 }  // namespace collsim

@@ -144,6 +144,7 @@ class CapacityPlanner {
         (workload.bytes / row.time).value * busbw_factor(request_.call.collective, row.gpus);
     row.error =
         typical_error(errors_, row.prediction.trust, row.prediction.medium, calls.front().size);
+    if (row.nodes > 1) row.error = std::max(row.error, scaling_error_.of_gpu(of_row.gpu_model()));
     row.limit = of_row.limit(calls.front().size, row.prediction.time);
     row.crosses_spines = row.limit.uplink > 0 || of_row.spans_leaves();
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/call/rank_gpus.h"
+#include "models/exchange/exchange_trust.h"
 #include "sim/base/division.h"
 #include "sim/base/input_error.h"
 
@@ -40,6 +41,7 @@ class ExchangePlanner {
   void find_best();
 
   const ExchangePlanRequest& request_;
+  const ExchangeErrors errors_;
   ExchangePlan plan_;
 };
 
@@ -48,16 +50,20 @@ ExchangePlanRow ExchangePlanner::row_by(KernelFamily family, const Topology& top
                                         std::uint32_t tokens) const {
   require_machine_for(family, topology, gpus);
   const TokenTraffic traffic = token_traffic(places, request_.skew);
+  ExchangePlanRow row;
+  row.tokens = tokens;
+  row.family = family;
   const auto exchange = [&](ExpertOperation operation) {
     ExpertLayer layer = request_.layer;
     layer.tokens = tokens;
     if (operation == ExpertOperation::combine) layer.type = TokenType::bf16;
-    return expert_exchange(topology, gpus, exchange_kernel(family, operation), places, traffic,
-                           layer);
+    const ExchangeKernel kernel = exchange_kernel(family, operation);
+    ExpertExchange done = expert_exchange(topology, gpus, kernel, places, traffic, layer);
+    ExchangeTrust trust = errors_.of(kernel, topology, gpus, done.sent);
+    row.error = std::max(row.error, trust.error);
+    row.taken_over = std::move(trust.note);
+    return done;
   };
-  ExchangePlanRow row;
-  row.tokens = tokens;
-  row.family = family;
   const ExpertExchange out = exchange(ExpertOperation::dispatch);
   const ExpertExchange back = exchange(ExpertOperation::combine);
   row.dispatch = out.time;
@@ -104,9 +110,17 @@ void ExchangePlanner::find_best() {
       ExchangePlanRow* best = nullptr;
       for (ExchangePlanRow& row : plan_.rows) {
         if (row.ranks != ranks || row.tokens != tokens) continue;
-        if (best == nullptr || row.layer() < best->layer()) best = &row;
+        const auto order = [](const ExchangePlanRow& each) {
+          return std::pair(each.layer(), each.error);
+        };
+        if (best == nullptr || order(row) < order(*best)) best = &row;
       }
-      if (best != nullptr) best->best = true;
+      if (best == nullptr) continue;
+      best->best = true;
+      for (ExchangePlanRow& row : plan_.rows) {
+        if (row.ranks != ranks || row.tokens != tokens || &row == best) continue;
+        row.ties = row.layer() <= (1 + std::max(row.error, best->error)) * best->layer();
+      }
     }
   }
 }

@@ -34,9 +34,12 @@ struct ExchangePlanRow {
   KernelFamily family = KernelFamily::deepep;
   Seconds dispatch{};  ///< with what comes before it (nvlink-two-sided's prepare)
   Seconds combine{};
-  Seconds ports{};     ///< in which ports are full, of both
-  std::string port{};  ///< the busiest of the dispatch
-  bool best = false;   ///< the highest rate of as many ranks and tokens
+  Seconds ports{};           ///< in which ports are full, of both
+  std::string port{};        ///< the busiest of the dispatch
+  double error = 0;          ///< of layer(): the median to expect, as a share
+  std::string taken_over{};  ///< what is another machine's of the constants; empty: nothing
+  bool best = false;         ///< the highest rate of as many ranks and tokens
+  bool ties = false;         ///< within the error it might be the best
   Seconds layer() const { return dispatch + combine; }
   /// Tokens of a rank that a layer exchanges in a second.
   double rate() const { return tokens / layer().value; }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/calibration/transport.h"
+#include "models/machine/gpu_model.h"
 #include "models/simulate/small_cluster.h"
 
 namespace collsim {
@@ -157,6 +158,12 @@ LimitUse PlannedMachine::limit(Bytes size, Seconds time) {
   const CompiledCall call =
       choice ? looked_at->plan(size, *choice, &memo_) : looked_at->plan(size, &memo_);
   return limit_of(call, time);
+}
+
+std::string_view PlannedMachine::gpu_model() const {
+  const GpuModel* const model =
+      find_gpu_model(topology_->device(compiler_->spec().gpus.front()).model);
+  return model == nullptr ? std::string_view() : model->name;
 }
 
 bool PlannedMachine::spans_leaves() const {

@@ -51,6 +51,8 @@ class PlannedMachine {
   /// Those that the job has.
   std::uint32_t nodes() const { return nodes_; }
   std::uint32_t gpus() const { return static_cast<std::uint32_t>(compiler_->spec().gpus.size()); }
+  /// The model of its first GPU, as price files name it; empty for one that is not known.
+  std::string_view gpu_model() const;
   /// What is paid for: the job's nodes as a cluster of their own, which topology() is but where a
   /// list names some of a larger one.
   const Topology& paid() const { return paid_ ? *paid_ : *topology_; }

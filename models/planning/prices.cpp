@@ -18,6 +18,9 @@ namespace collsim {
 namespace {
 
 constexpr double hours_per_year = 8760;
+/// Of a network switch: Quantum-2 and Tomahawk 5 at 400 Gb/s have 64.
+constexpr std::int64_t usual_ports = 64;
+constexpr std::int64_t most_ports = 4096;
 
 std::optional<double> positive_number(std::string_view text) {
   double number = 0;
@@ -79,9 +82,12 @@ std::vector<GpuPower> read_power(const YamlMapping& file) {
 }
 
 NetworkPrices read_network(const YamlValue& value) {
-  const YamlMapping keys = value.mapping({"rate", "end", "trunk", "what", "date", "source"});
-  return {keys.at("rate").rate(), read_number(keys.at("end")), read_number(keys.at("trunk")),
-          read_source(keys)};
+  const YamlMapping keys =
+      value.mapping({"rate", "ports", "end", "trunk", "what", "date", "source"});
+  const auto ports = keys.find("ports");
+  return {keys.at("rate").rate(),
+          static_cast<std::uint32_t>(ports ? ports->integer(4, most_ports) : usual_ports),
+          read_number(keys.at("end")), read_number(keys.at("trunk")), read_source(keys)};
 }
 
 PriceRules read_rules(const YamlValue& value) {
@@ -188,15 +194,53 @@ const GpuPrice* find_price(const std::vector<GpuPrice>& prices, std::string_view
   return found == prices.end() ? nullptr : &*found;
 }
 
+namespace {
+
+/// The cables of a network: how many there are, and their bandwidth together.
+struct Cables {
+  std::size_t count = 0;
+  double rate = 0;
+  void add(const Link& link) {
+    ++count;
+    rate += link.bandwidth.value;
+  }
+};
+
+/// How many layers of cables between switches join so many ends, where all of them can be busy.
+std::uint32_t layers_between(std::size_t ends, std::uint32_t ports) {
+  std::uint32_t layers = 0;
+  for (std::size_t most = ports; ends > most; most *= ports / 2) ++layers;
+  return layers;
+}
+
+}  // namespace
+
 double network_value(const NetworkPrices& prices, const Topology& topology) {
-  double value = 0;
+  const DeviceId first = topology.first_fabric_device();
+  std::map<DeviceId, Cables> of_switch;  // to nodes
+  Cables ends;
   const auto links = static_cast<LinkId>(topology.links().size());
   for (LinkId id = topology.first_fabric_link(); id < links; id += 2) {
     const Link link = topology.link(id);
-    const bool end = std::min(link.from, link.to) < topology.first_fabric_device();
-    value += (end ? prices.end : prices.trunk) * link.bandwidth.value / prices.rate.value;
+    if (std::min(link.from, link.to) >= first) continue;
+    ends.add(link);
+    of_switch[std::max(link.from, link.to)].add(link);
   }
-  return value;
+  Cables of_leaves;
+  Cables above;
+  for (LinkId id = topology.first_fabric_link(); id < links; id += 2) {
+    const Link link = topology.link(id);
+    if (std::min(link.from, link.to) < first) continue;
+    (of_switch.contains(link.from) || of_switch.contains(link.to) ? of_leaves : above).add(link);
+  }
+  double trunks = 0;
+  for (const auto& [device, cables] : of_switch) {
+    trunks += layers_between(cables.count, prices.ports) * cables.rate;
+  }
+  if (ends.count > prices.ports) {
+    trunks += std::min(of_leaves.rate, ends.rate) + std::min(above.rate, ends.rate);
+  }
+  return (prices.end * ends.rate + prices.trunk * trunks) / prices.rate.value;
 }
 
 std::optional<ClusterPrice> cluster_price(const PriceSheet& sheet, CostBasis basis,

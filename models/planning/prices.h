@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -36,8 +37,9 @@ struct GpuPower {
 /// What a network costs, by its cables: at `rate`, others in proportion.
 struct NetworkPrices {
   BytesPerSecond rate;
-  double end = 0;    ///< a cable from a node to a switch, with optics and the switch's port
-  double trunk = 0;  ///< a cable between two switches, with optics and both ports
+  std::uint32_t ports = 0;  ///< of a switch
+  double end = 0;           ///< a cable from a node to a switch, with optics and the switch's port
+  double trunk = 0;         ///< a cable between two switches, with optics and both ports
   PriceSource from;
 };
 
@@ -90,7 +92,10 @@ struct ClusterPrice {
 const GpuPrice* find_price(const std::vector<GpuPrice>& prices, std::string_view gpu,
                            std::string_view vendor);
 
-/// What the cables of a machine's network would cost to buy.
+/// What the cables of a machine's network would cost to buy. Switches have no more than their
+/// ports: one of more stands for leaves and spines with as many cables between them as their ends
+/// fill. Ends that one switch has ports for need no others, and cables between switches are bought
+/// as far as the ends can fill them: what is drawn differently and carries as much costs as much.
 double network_value(const NetworkPrices& prices, const Topology& topology);
 
 /// What a cluster costs. A rented GPU's price includes the network that it usually has, `usual`: a

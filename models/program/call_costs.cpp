@@ -47,27 +47,6 @@ double link_rate(const Topology& topology, DeviceId gpu) {
   return rate > 0 ? rate : pcie;
 }
 
-/// What all NICs of a node send at most; 0 without any.
-double network_rate(const Topology& topology, DeviceId gpu) {
-  const std::int32_t node = topology.node_of(gpu);
-  if (node < 0) return 0;
-  const NodePart part = topology.node(static_cast<std::uint32_t>(node));
-  const auto& devices = part.graph->graph().devices;
-  double rate = 0;
-  for (std::uint32_t i = 0; i < devices.size(); ++i) {
-    if (devices[i].kind != DeviceKind::nic) continue;
-    double of_nic = devices[i].port_rate.value;
-    if (of_nic <= 0) {
-      for (const LinkId id : topology.links_from(part.first_device + i)) {
-        const Link link = topology.link(id);
-        if (link.kind == LinkKind::network) of_nic += link.bandwidth.value;
-      }
-    }
-    rate += of_nic;
-  }
-  return rate;
-}
-
 /// Which template the node of a GPU has, counted from 0 in the order in which they come.
 std::uint32_t kind_of_node(const Topology& topology, DeviceId gpu) {
   const auto node = static_cast<std::uint32_t>(std::max(topology.node_of(gpu), 0));
@@ -140,7 +119,8 @@ MachineCallCosts::MachineCallCosts(MachineCalls calls)
       cost_(calibration_for(*calls_.topology)),
       mixed_(kind_of_node(*calls_.topology, calls_.topology->gpus().back()) != 0),
       scattered_(!is_prefix(calls_)),
-      leaves_(*calls_.topology) {}
+      leaves_(*calls_.topology),
+      network_(*calls_.topology, leaves_, filled_network) {}
 
 MachineCallCosts::~MachineCallCosts() = default;
 
@@ -191,10 +171,10 @@ std::vector<std::uint32_t> common_places(const std::vector<std::uint32_t>& shape
   return alike ? first : std::vector<std::uint32_t>();
 }
 
-std::vector<DeviceId> gpus_of(const MachineCalls& calls, const ProgramCommunicator& communicator) {
+std::vector<DeviceId> gpus_of(const MachineCalls& calls, const std::vector<Rank>& ranks) {
   std::vector<DeviceId> gpus;
-  gpus.reserve(communicator.ranks.size());
-  for (const Rank rank : communicator.ranks) gpus.push_back(calls.gpus.at(rank));
+  gpus.reserve(ranks.size());
+  for (const Rank rank : ranks) gpus.push_back(calls.gpus.at(rank));
   return grouped_by_node(*calls.topology, std::move(gpus));
 }
 
@@ -205,7 +185,7 @@ std::vector<DeviceId> gpus_of(const MachineCalls& calls, const ProgramCommunicat
 /// GPUs.
 MachineCallCosts::Shape MachineCallCosts::shape_of(const ProgramCommunicator& communicator,
                                                    ProgramCallKind kind) const {
-  const std::vector<DeviceId> gpus = gpus_of(calls_, communicator);
+  const std::vector<DeviceId> gpus = gpus_of(calls_, communicator.ranks);
   std::vector<std::uint32_t> shape = places_of(*calls_.topology, gpus);
   if (!calls_.faults.empty()) shape.insert(shape.end(), gpus.begin(), gpus.end());
   if (scattered_) {
@@ -222,7 +202,7 @@ MachineCallCosts::Predictor& MachineCallCosts::predictor(const ProgramCommunicat
                                                          ProgramCallKind kind) {
   auto& known = predictors_[shape_of(communicator, kind)];
   if (!known) {
-    std::vector<DeviceId> gpus = gpus_of(calls_, communicator);
+    std::vector<DeviceId> gpus = gpus_of(calls_, communicator.ranks);
     const Collective collective = collective_of(kind);
     const std::vector<std::uint32_t> shape = places_of(*calls_.topology, gpus);
     std::vector<std::uint32_t> places = common_places(shape);
@@ -244,65 +224,90 @@ MachineCallCosts::Predictor& MachineCallCosts::predictor(const ProgramCommunicat
 }
 
 void MachineCallCosts::add_traffic(const ProgramCommunicator& communicator, ProgramCallKind kind,
-                                   Bytes bytes, bool through_host_memory, CallCost& cost) const {
+                                   Bytes bytes, bool through_host_memory, CallCost& cost) {
   const Topology& topology = *calls_.topology;
-  const DeviceId first = calls_.gpus.at(communicator.ranks.front());
   const double work = (cost.alone - cost.latency).value;
   if (work <= 0) return;
   // Of the node that has least, where nodes differ.
-  const auto filled_rate = [&](DeviceId gpu) {
+  const auto filled_rate = [&](Rank rank) {
+    const DeviceId gpu = calls_.gpus.at(rank);
     return through_host_memory ? filled_host_links * pcie_rate(topology, gpu)
                                : filled_links * link_rate(topology, gpu);
   };
-  double links = filled_rate(first);
-  double network = network_rate(topology, first);
+  double links = filled_rate(communicator.ranks.front());
   for (std::size_t i = 1; mixed_ && i < communicator.ranks.size(); ++i) {
-    const DeviceId gpu = calls_.gpus.at(communicator.ranks[i]);
-    links = std::min(links, filled_rate(gpu));
-    network = std::min(network, network_rate(topology, gpu));
+    links = std::min(links, filled_rate(communicator.ranks[i]));
   }
   const auto ranks = static_cast<Rank>(communicator.ranks.size());
-  const double moved =
-      busbw_factor(collective_of(kind), ranks) * static_cast<double>(bytes.count) / work;
-  cost.links = std::min(1.0, moved / links);
-  const bool crosses = std::any_of(
-      communicator.ranks.begin(), communicator.ranks.end(),
-      [&](Rank rank) { return topology.node_of(calls_.gpus.at(rank)) != topology.node_of(first); });
-  if (!crosses || network <= 0) return;
-  const double of_nics = communicator.alike * moved / (filled_network * network);
-  const double of_node = std::max(of_nics, uplink_load(communicator, moved));
-  // Equal communicators on the same nodes call at the same time: NICs, and cables between switches,
-  // carry all of them.
-  if (of_node > 1) cost.alone = cost.latency + Seconds{work * of_node};
-  cost.network = std::min(1.0, of_node);
+  const double moved = busbw_factor(collective_of(kind), ranks) * static_cast<double>(bytes.count);
+  cost.links = std::min(1.0, moved / work / links);
+  NodeTraffic own;
+  add_node_traffic(communicator.ranks, kind, moved, own);
+  if (own.empty()) return;
+  NodeTraffic all;
+  for (const std::vector<Rank>& each : equal_communicators(communicator)) {
+    add_node_traffic(each, kind, moved, all);
+  }
+  // One of them has met the cables already, by itself. Equal communicators call at the same time:
+  // NICs, and cables between switches, carry all of them.
+  const double met = std::max(1.0, network_.busy_time(own).value / work);
+  const double busy = network_.busy_time(all).value / work / met;
+  if (busy > 1) cost.alone = cost.latency + Seconds{work * busy};
+  cost.network = std::min(1.0, busy);
 }
 
-/// The share of the busiest leaf's cables upwards that equal communicators fill, each of which
-/// moves so many bytes a second out of a node. Rings go from node to node in the order of ranks,
-/// and what goes on to another leaf goes up.
-double MachineCallCosts::uplink_load(const ProgramCommunicator& communicator, double moved) const {
-  const Topology& topology = *calls_.topology;
-  std::vector<std::uint32_t> nodes;
-  for (const DeviceId gpu : gpus_of(calls_, communicator)) {
-    const std::int32_t node = topology.node_of(gpu);
-    if (node < 0) return 0;
-    if (nodes.empty() || nodes.back() != static_cast<std::uint32_t>(node)) {
-      nodes.push_back(static_cast<std::uint32_t>(node));
+/// What goes from node to node: each rank sends so much, to the next one, as rings do, or to all
+/// others.
+void MachineCallCosts::add_node_traffic(const std::vector<Rank>& ranks, ProgramCallKind kind,
+                                        double moved, NodeTraffic& traffic) const {
+  std::vector<std::pair<std::uint32_t, double>> nodes;  // and how many ranks are there
+  for (const DeviceId gpu : gpus_of(calls_, ranks)) {
+    const std::int32_t node = calls_.topology->node_of(gpu);
+    if (node < 0) return;
+    const auto number = static_cast<std::uint32_t>(node);
+    if (nodes.empty() || nodes.back().first != number) nodes.emplace_back(number, 0);
+    ++nodes.back().second;
+  }
+  if (nodes.size() < 2) return;
+  const bool to_all = kind == ProgramCallKind::all_to_all;
+  const auto others = static_cast<double>(ranks.size() - 1);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!to_all) traffic[{nodes[i].first, nodes[(i + 1) % nodes.size()].first}] += moved;
+    for (std::size_t j = 0; to_all && j < nodes.size(); ++j) {
+      if (i == j) continue;
+      traffic[{nodes[i].first, nodes[j].first}] +=
+          moved * nodes[i].second * nodes[j].second / others;
     }
   }
-  std::map<std::uint32_t, double> upwards;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const std::uint32_t leaf = leaves_.leaf_of(nodes[i]);
-    if (leaf != leaves_.leaf_of(nodes[(i + 1) % nodes.size()])) ++upwards[leaf];
+}
+
+/// The communicator and those of the same pattern of ranks that the rest of the ranks make up, as
+/// many on a node as are alike there.
+std::vector<std::vector<Rank>> MachineCallCosts::equal_communicators(
+    const ProgramCommunicator& communicator) const {
+  const std::vector<Rank>& pattern = communicator.ranks;
+  const Rank lowest = *std::min_element(pattern.begin(), pattern.end());
+  std::vector<bool> taken(calls_.gpus.size());
+  std::map<std::int32_t, std::uint32_t> on_node;
+  std::vector<std::vector<Rank>> all;
+  // Ranks before those of this communicator are of ones like it, or of none.
+  for (Rank start = 0; start < calls_.gpus.size(); ++start) {
+    if (taken[start]) continue;
+    std::vector<Rank> ranks;
+    ranks.reserve(pattern.size());
+    for (const Rank rank : pattern) {
+      const Rank shifted = rank - lowest + start;
+      if (shifted >= taken.size() || taken[shifted]) break;
+      ranks.push_back(shifted);
+    }
+    if (ranks.size() < pattern.size()) continue;
+    std::uint32_t& there = on_node[calls_.topology->node_of(calls_.gpus[start])];
+    if (there >= communicator.alike) continue;
+    ++there;
+    for (const Rank rank : ranks) taken[rank] = true;
+    all.push_back(std::move(ranks));
   }
-  double load = 0;
-  for (const auto& [leaf, count] : upwards) {
-    if (leaves_.uplink(leaf) <= 0) continue;
-    load = std::max(load,
-                    communicator.alike * moved * count / (filled_network * leaves_.uplink(leaf)));
-  }
-  // One of them has met the cables already, by itself.
-  return load / std::max(1.0, load / communicator.alike);
+  return all;
 }
 
 CallCost MachineCallCosts::cost_of(const ProgramCommunicator& communicator,

@@ -12,6 +12,7 @@
 #include "models/estimate/estimator.h"
 #include "models/program/call_program.h"
 #include "models/program/fabric_leaves.h"
+#include "models/program/shared_network.h"
 #include "models/simulate/simulator.h"
 
 namespace collsim {
@@ -72,14 +73,17 @@ class MachineCallCosts : public CallCosts {
   Predictor& predictor(const ProgramCommunicator& communicator, ProgramCallKind kind);
   Seconds time_of(Predictor& predictor, Bytes size) const;
   void add_traffic(const ProgramCommunicator& communicator, ProgramCallKind kind, Bytes bytes,
-                   bool through_host_memory, CallCost& cost) const;
-  double uplink_load(const ProgramCommunicator& communicator, double moved) const;
+                   bool through_host_memory, CallCost& cost);
+  void add_node_traffic(const std::vector<Rank>& ranks, ProgramCallKind kind, double moved,
+                        NodeTraffic& traffic) const;
+  std::vector<std::vector<Rank>> equal_communicators(const ProgramCommunicator& communicator) const;
 
   MachineCalls calls_;
   Calibration cost_;
   bool mixed_;      ///< nodes are of several kinds
   bool scattered_;  ///< ranks do not follow the nodes' numbers from the first on
   FabricLeaves leaves_;
+  SharedNetwork network_;
   std::map<Shape, std::unique_ptr<Predictor>> predictors_;
   /// NCCL's search, the longest part of a prediction, whose answer all collectives share.
   std::map<NodePlaces, const Nccl*> searched_;

@@ -70,6 +70,37 @@ TEST(ExchangeCommand, weighs_a_matrix_against_equal_sizes) {
             exit_bad_input);  // "1M" is no unit of bytes
 }
 
+/// Machines and ranks are named as in `run`.
+TEST(ExchangeCommand, takes_the_options_of_machines) {
+  const auto ranks_of = [](const std::vector<std::string>& options) {
+    std::vector<std::string> args{"dgx-h100", "-c", "moe_dispatch", "--tokens", "8"};
+    args.insert(args.end(), options.begin(), options.end());
+    return rows_of_exchange(args)[0].at("ranks").get<int>();
+  };
+  EXPECT_EQ(ranks_of({"--nodes", "2"}), 16);
+  EXPECT_EQ(ranks_of({"--nodes", "3", "--fabric", "efa-400g"}), 24);
+  EXPECT_EQ(ranks_of({"--nodes", "2", "--ranks-per-node", "4"}), 8);
+  EXPECT_EQ(ranks_of({"--rank-list", "0,2,4..6"}), 5);
+  // NCCL's variables are of NCCL's calls.
+  EXPECT_EQ(run({"exchange", "dgx-h100", "--env", "NCCL_ALGO=Ring"}).status, exit_bad_input);
+  EXPECT_EQ(run({"exchange", "dgx-h100", "-c", "all_to_all_v", "-b", "1M", "--tokens", "8"}).status,
+            exit_bad_input);
+  const auto sized = [](const std::vector<std::string>& options) {
+    std::vector<std::string> args{"dgx-h100", "-c", "all_to_all_v", "-b", "64M"};
+    args.insert(args.end(), options.begin(), options.end());
+    return rows_of_exchange(args)[0].at("time_us").get<double>();
+  };
+  EXPECT_GT(sized({"--env", "NCCL_P2P_DISABLE=1"}), 2 * sized({}));
+}
+
+TEST(ExchangeCommand, says_what_is_taken_over_from_other_machines) {
+  const auto there = rows_of_exchange({"dgx-h100-x2", "-c", "moe_dispatch"})[0];
+  const auto here = rows_of_exchange({"aws-p6-b300-x2", "-c", "moe_dispatch"})[0];
+  EXPECT_EQ(there.at("taken_over"), "");
+  EXPECT_EQ(here.at("taken_over"), "B300, not H100; network efa, not ib");
+  EXPECT_GT(here.at("typical_error"), 2 * there.at("typical_error").get<double>());
+}
+
 TEST(ExchangeCommand, refuses_bad_input) {
   const auto status = [](std::vector<std::string> args) {
     args.insert(args.begin(), "exchange");

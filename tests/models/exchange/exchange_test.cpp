@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "models/call/rank_gpus.h"
 #include "models/exchange/expert_exchange.h"
@@ -82,6 +84,81 @@ TEST(TokenTraffic, limits_the_hosts_of_a_token) {
   const TokenTraffic traffic = token_traffic(places_on(8, 8, 256, 8), Skew{});
   EXPECT_LT(sum_of(traffic.hosts, 0), 4);
   EXPECT_GT(sum_of(traffic.hosts, 0), 3.5);
+}
+
+double largest_difference(const TrafficMatrix& one, const TrafficMatrix& other) {
+  double most = 0;
+  for (Rank to = 0; to < one.ranks(); ++to) {
+    most = std::max(most, std::abs(one.amount(0, to) - other.amount(0, to)));
+  }
+  return most;
+}
+
+/// However equal weights are written, and whether tokens may go to all hosts or to some.
+TEST(TokenTraffic, of_equal_weights_is_uniform) {
+  Skew counted;
+  counted.kind = Skew::Kind::weighted;
+  counted.counts.assign(256, 120);
+  for (const std::uint32_t hosts : {1U, 2U, 4U, 8U, 16U}) {
+    for (const std::uint32_t top_k : {1U, 4U, 8U}) {
+      const ExpertPlaces places = places_on(hosts, 8, 256, top_k);
+      const TokenTraffic uniform = token_traffic(places, Skew{});
+      for (const Skew& skew : {read_skew("hot:1"), read_skew("zipf:0"), counted}) {
+        const TokenTraffic traffic = token_traffic(places, skew);
+        EXPECT_LT(largest_difference(traffic.ranks, uniform.ranks), 1e-9) << hosts;
+        EXPECT_LT(largest_difference(traffic.hosts, uniform.hosts), 1e-9) << hosts;
+        EXPECT_LT(largest_difference(traffic.experts, uniform.experts), 1e-9) << hosts;
+      }
+      // Weights that are nearly equal are nearly uniform.
+      const TokenTraffic near = token_traffic(places, read_skew("hot:1.001"));
+      EXPECT_LT(largest_difference(near.ranks, uniform.ranks), 1e-3) << hosts;
+    }
+  }
+}
+
+/// Draws experts by their weights, one after the other, without those drawn before: how often a
+/// token goes to each rank.
+std::vector<double> drawn_ranks(const ExpertPlaces& places, const Skew& skew) {
+  constexpr int tokens = 10'000;
+  const std::vector<double> weights = weights_of(skew, places.experts, "experts");
+  std::mt19937 random(1);
+  std::vector<double> hits(places.ranks());
+  for (int token = 0; token < tokens; ++token) {
+    std::vector<double> left = weights;
+    std::vector<bool> hit(places.ranks());
+    for (std::uint32_t i = 0; i < places.top_k; ++i) {
+      const int expert = std::discrete_distribution<int>(left.begin(), left.end())(random);
+      left[static_cast<std::size_t>(expert)] = 0;
+      hit[places.rank_of(static_cast<std::uint32_t>(expert))] = true;
+    }
+    for (Rank rank = 0; rank < places.ranks(); ++rank) hits[rank] += hit[rank] ? 1.0 / tokens : 0;
+  }
+  return hits;
+}
+
+/// Equal weights are exact; what is left after some draws is taken as its mean, which is off where
+/// one expert outweighs the others.
+TEST(TokenTraffic, of_weights_is_as_drawn) {
+  const ExpertPlaces places = places_on(2, 4, 32, 4);
+  for (const char* const text : {"uniform", "hot:1", "hot:8", "hot:100", "zipf:0.5", "zipf:1.5"}) {
+    const Skew skew = read_skew(text);
+    const std::vector<double> drawn = drawn_ranks(places, skew);
+    const TokenTraffic traffic = token_traffic(places, skew);
+    for (Rank rank = 0; rank < places.ranks(); ++rank) {
+      EXPECT_NEAR(traffic.ranks.amount(0, rank), drawn[rank], 0.05) << text << ", rank " << rank;
+    }
+  }
+}
+
+// What a rank sends itself goes nowhere, and says nothing of the others.
+TEST(TrafficMatrix, is_even_whatever_ranks_send_themselves) {
+  TrafficMatrix matrix(4);
+  for (Rank from = 0; from < 4; ++from) {
+    for (Rank to = 0; to < 4; ++to) matrix.add(from, to, from == to ? 0 : 8);
+  }
+  EXPECT_DOUBLE_EQ(evened(matrix).amount(0, 1), 8);
+  for (Rank rank = 0; rank < 4; ++rank) matrix.add(rank, rank, 100);
+  EXPECT_DOUBLE_EQ(evened(matrix).amount(0, 1), 8);
 }
 
 TEST(TokenTraffic, follows_what_a_router_chose) {

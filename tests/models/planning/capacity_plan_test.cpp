@@ -163,10 +163,11 @@ TEST(CapacityPlan, recommends_the_cheapest_that_meets_the_target) {
 }
 
 TEST(CapacityPlan, says_that_no_call_crosses_the_spines) {
-  // Two nodes lie on one leaf of each rail, so that a thinner fabric takes nothing and costs less:
-  // it is the cheapest. The difference in cost is within the error of the times.
+  // Nine nodes lie on one leaf of each rail, and have more ends than one switch has ports, so that
+  // a thinner fabric takes nothing and costs less: it is the cheapest. The difference in cost is
+  // within the error of the times.
   const CapacityPlan plan =
-      plan_capacity(question_of("dgx-h100", {2}, {"oversubscription=2"}, Bytes{64 << 20}));
+      plan_capacity(question_of("dgx-h100", {9}, {"oversubscription=2"}, Bytes{64 << 20}));
   EXPECT_TRUE(plan.rows[1].cheapest);
   EXPECT_FALSE(plan.rows[0].on_front);
   EXPECT_TRUE(plan.rows[0].ties);

@@ -22,7 +22,7 @@ PriceSheet simple_sheet() {
                 {"H100", 4, {"other", "", "", ""}, false}};
   sheet.buy = {{"H100", 43800, {}, false}};  // 1 an hour over five years
   sheet.power = {{"H100", 1000}};
-  sheet.network = {gigabytes_per_second(50), 1000, 2000, {}};
+  sheet.network = {gigabytes_per_second(50), 64, 1000, 2000, {}};
   sheet.rules = {0.2, 5, 0.5, 1.2, 0.1, {}};
   return sheet;
 }
@@ -36,6 +36,22 @@ TEST(Prices, of_a_network_follow_its_cables) {
               512 * (1000 + 1000), 1e-3);
   EXPECT_NEAR(network_value(prices, compose(changed(parts, "nic=200Gb/s"), 64)), 512 * 1500, 1e-3);
   EXPECT_EQ(network_value(prices, compose(parts, 1)), 0);
+}
+
+/// Networks that are drawn as one switch, as a fat tree or with rails, and carry as much.
+TEST(Prices, of_networks_that_carry_as_much_are_alike) {
+  const NetworkPrices prices = simple_sheet().network;
+  const MachineParts parts = load_parts("dgx-h100");
+  for (const std::uint32_t nodes : {2U, 4U, 5U, 8U, 9U, 16U, 33U, 64U, 128U}) {
+    const double usual = network_value(prices, compose(parts, nodes));
+    const double layers = 8 * nodes > 64 ? 1 : 0;
+    EXPECT_NEAR(usual, 8 * nodes * (1000 + layers * 2000), 1e-3) << nodes;
+    for (const char* const fabric : {"ndr-fat-tree", "efa-400g", "roce-400g"}) {
+      const MachineParts other = changed(parts, std::string("fabric=") + fabric);
+      EXPECT_NEAR(network_value(prices, compose(other, nodes)), usual, 1e-3)
+          << fabric << ", " << nodes << " nodes";
+    }
+  }
 }
 
 TEST(Prices, rented_change_by_the_networks_share) {

@@ -8,7 +8,7 @@
 
 #include "models/calibration/calibration_choice.h"
 #include "models/calibration/transport.h"
-#include "models/call/rank_gpus.h"
+#include "models/exchange/exchange_trust.h"
 #include "models/exchange/expert_exchange.h"
 #include "models/exchange/sized_call.h"
 #include "sim/base/data_directory.h"
@@ -23,10 +23,13 @@
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/size_option.h"
 #include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/variables_option.h"
 #include "tools/collsim/core/warnings.h"
 #include "tools/collsim/exchange/exchange_drawing.h"
 #include "tools/collsim/exchange/exchange_report.h"
 #include "tools/collsim/report/answer.h"
+#include "tools/collsim/request/machine_request.h"
+#include "tools/collsim/request/word_options.h"
 
 namespace collsim::command {
 
@@ -57,15 +60,15 @@ constexpr std::uint32_t max_sms = 1024;
 
 po::options_description exchange_options() {
   po::options_description options("options");
+  add_machine_options(options);
+  add_release_options(options);
   const auto number = [](std::int64_t fallback) {
     return po::value<std::int64_t>()->default_value(fallback);
   };
   const auto text = [](const char* fallback) {
     return po::value<std::string>()->default_value(fallback);
   };
-  options.add_options()                                                                     //
-      ("topology,t", po::value<std::string>(), "machine; -t may be omitted")                //
-      ("ranks,n", po::value<std::int64_t>(), "ranks, one on each GPU (default: all GPUs)")  //
+  options.add_options()  //
       ("collective,c", text("moe_dispatch,moe_combine"),
        "moe_prepare, moe_dispatch, moe_combine, moe_combine_low_precision, all_to_all_v, "
        "all_gather_v; several moe_ joined by commas")                                 //
@@ -99,30 +102,39 @@ struct ExchangeQuestion {
   std::vector<DeviceId> gpus;
   Skew skew;
   ExchangeHeading heading;
+  RunSpec run{};  ///< of NCCL's calls
   bool estimate = false;
 
   Rank ranks() const { return static_cast<Rank>(gpus.size()); }
 };
 
+std::vector<DeviceId> asked_gpus(const po::variables_map& values, const Topology& topology) {
+  if (auto listed = listed_gpus(values, topology)) return *std::move(listed);
+  return wanted_gpus(topology, count_option(values, "ranks"),
+                     count_option(values, "ranks-per-node"));
+}
+
 ExchangeQuestion read_question(const po::variables_map& values, std::ostream& err) {
   if (!values.contains("topology")) {
     throw InputError("exchange: no machine", "collsim exchange MACHINE, or --help");
   }
-  Topology topology = load_with_warnings(values["topology"].as<std::string>(), err);
-  const auto all = static_cast<std::uint32_t>(topology.gpus().size());
-  if (!values.contains("ranks") && all > max_exchange_ranks) {
-    throw InputError(fmt::format("exchange: {} has {} GPUs", topology.name(), all),
-                     fmt::format("-n, at most {}", max_exchange_ranks));
+  Machine machine = asked_machine(values, values["topology"].as<std::string>());
+  print_warnings(machine.warnings, err);
+  ExchangeQuestion question{std::move(machine.topology), {}, {}, {}, {}, false};
+  question.gpus = asked_gpus(values, question.topology);
+  if (question.ranks() > max_exchange_ranks) {
+    throw InputError(
+        fmt::format("exchange: {} ranks on {}", question.ranks(), question.topology.name()),
+        fmt::format("-n, at most {}", max_exchange_ranks));
   }
-  const std::uint32_t ranks =
-      values.contains("ranks")
-          ? bounded_option(values, "ranks", 1, std::min(all, max_exchange_ranks))
-          : all;
-  ExchangeQuestion question{std::move(topology), {}, {}, {}, values["estimate"].as<bool>()};
-  question.gpus = first_gpus(question.topology, ranks);
+  question.estimate = values["estimate"].as<bool>();
+  question.run.variables = variables_option(values);
+  if (values.contains("nccl-version")) {
+    question.run.nccl_version = values["nccl-version"].as<NcclVersion>();
+  }
   question.skew = read_skew(values["skew"].as<std::string>());
   question.heading.machine = question.topology.name();
-  question.heading.ranks = ranks;
+  question.heading.ranks = question.ranks();
   question.heading.explained = values["explain"].as<bool>();
   return question;
 }
@@ -172,16 +184,9 @@ TokenType type_of(const po::variables_map& values, ExpertOperation operation) {
   return given ? read_token_type(values["type"].as<std::string>()) : TokenType::fp8;
 }
 
-double busiest_sender(const TrafficMatrix& bytes) {
-  double most = 0;
-  for (Rank from = 0; from < bytes.ranks(); ++from) {
-    most = std::max(most, bytes.sent(from) - bytes.amount(from, from));
-  }
-  return most;
-}
-
 ExchangeRow row_of(const ExchangeQuestion& question, const ExchangeKernel& kernel,
-                   const ExpertPlaces& places, const ExpertLayer& layer) {
+                   const ExpertPlaces& places, const ExpertLayer& layer,
+                   const ExchangeErrors& errors) {
   const TokenTraffic traffic = token_traffic(places, question.skew);
   const TokenTraffic even = token_traffic(places, Skew{});
   ExpertExchange exchange =
@@ -195,12 +200,15 @@ ExchangeRow row_of(const ExchangeQuestion& question, const ExchangeKernel& kerne
   row.kernels = to_string(kernel.family);
   row.skew = question.skew.name;
   row.tokens = layer.tokens;
-  row.bytes = busiest_sender(bytes_moved(kernel, places, traffic, layer));
+  row.bytes = exchange.sent;
   row.time = exchange.time;
   row.launch = exchange.launch;
   row.work = exchange.work;
   row.fill = exchange.fill;
   row.even = even_time;
+  ExchangeTrust trust = errors.of(kernel, question.topology, question.gpus, row.bytes);
+  row.error = trust.error;
+  row.taken_over = std::move(trust.note);
   row.ports = std::move(exchange.ports);
   return row;
 }
@@ -214,6 +222,7 @@ std::vector<ExchangeRow> expert_rows(const po::variables_map& values, ExchangeQu
   layer.sms = bounded_option(values, "sms", 1, max_sms);
   question.heading.facts =
       fmt::format("hidden {}, top-k {}, {} experts", layer.hidden, places.top_k, places.experts);
+  const ExchangeErrors errors;
   std::vector<ExchangeRow> rows;
   for (const std::string& word : words_of(values["collective"].as<std::string>())) {
     const ExpertOperation operation = operation_of(word);
@@ -223,7 +232,7 @@ std::vector<ExchangeRow> expert_rows(const po::variables_map& values, ExchangeQu
     for (const std::uint32_t tokens :
          parse_numbers("tokens", values["tokens"].as<std::string>(), 1, max_tokens)) {
       layer.tokens = tokens;
-      rows.push_back(row_of(question, kernel, places, layer));
+      rows.push_back(row_of(question, kernel, places, layer, errors));
     }
   }
   return rows;
@@ -261,15 +270,17 @@ std::vector<ExchangeRow> sized_rows(const po::variables_map& values, ExchangeQue
   }
   const TrafficMatrix bytes = read_matrix(values, question, call == "all_gather_v");
   const Calibration cost = calibration_for(question.topology);
-  SizedCall sized = sized_call(question.topology, question.gpus, cost, bytes, question.estimate);
+  SizedCall sized =
+      sized_call(question.topology, question.gpus, cost, bytes, question.run, question.estimate);
   question.heading.facts = fmt::format("{} in all", rounded_size(bytes.total()));
   ExchangeRow row;
   row.call = call;
   row.kernels = "nccl";
   row.skew = values.contains("matrix") ? values["matrix"].as<std::string>() : question.skew.name;
-  row.bytes = busiest_sender(bytes);
+  row.bytes = bytes.busiest_sender();
   row.time = sized.time;
   row.even = sized.even;
+  row.error = ExchangeErrors().of_class(sized.trust, sized.medium, row.bytes);
   row.ports = std::move(sized.ports);
   return {std::move(row)};
 }

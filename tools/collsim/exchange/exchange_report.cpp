@@ -20,13 +20,10 @@ std::string busiest_port(const ExchangeRow& row) {
 }
 
 std::vector<Column> exchange_columns() {
-  return {{"call", "call", "", 16},
-          {"tokens", "tokens", "", 7, 0},
-          {"bytes", "sent", "(B)", 12, 0},
-          {"time_us", "time", "(us)", 10},
-          {"even_us", "unskewed", "(us)", 10},
-          {"ports_us", "ports", "(us)", 10},
-          {"work_us", "work", "(us)", 10}};
+  return {{"call", "call", "", 16},         {"tokens", "tokens", "", 7, 0},
+          {"bytes", "sent", "(B)", 11, 0},  {"time_us", "time", "(us)", 9},
+          {"off", "off", "(%)", 4, 0},      {"even_us", "unskewed", "(us)", 9},
+          {"ports_us", "ports", "(us)", 9}, {"work_us", "work", "(us)", 9}};
 }
 
 /// What takes the time of a row, in a sentence.
@@ -66,10 +63,16 @@ void print_exchange(const ExchangeHeading& heading, const std::vector<ExchangeRo
   if (!heading.source.empty()) {
     out << wrapped(fmt::format("constants: {}", heading.source), "# ", "# ");
   }
+  if (!rows.front().taken_over.empty()) {
+    out << wrapped(fmt::format("taken over from there: {}", rows.front().taken_over), "# ", "# ");
+  }
+  out << wrapped("off: the median error to expect, either way", "# ", "# ");
   const std::vector<Column> columns = exchange_columns();
   out << titles_of(columns);
   for (const ExchangeRow& row : rows) {
-    fmt::print(out, "{}\n", line_of(columns, exchange_record(heading, row)));
+    Record record = exchange_record(heading, row);
+    record["off"] = 100 * row.error;
+    fmt::print(out, "{}\n", line_of(columns, record));
   }
   if (!heading.explained) return;
   for (const ExchangeRow& row : rows) print_explanation(row, out);
@@ -89,6 +92,8 @@ Record exchange_record(const ExchangeHeading& heading, const ExchangeRow& row) {
   record["tokens"] = of_tokens ? Record(row.tokens) : Record();
   record["bytes"] = row.bytes;
   record["time_us"] = in_microseconds(row.time);
+  record["typical_error"] = row.error;
+  record["taken_over"] = row.taken_over;
   record["even_us"] = in_microseconds(row.even);
   record["launch_us"] = time(row.launch);
   record["work_us"] = time(row.work);

@@ -21,7 +21,9 @@ struct ExchangeRow {
   Seconds launch;  ///< launch, work and fill are 0 for calls of sizes
   Seconds work;
   Seconds fill;
-  Seconds even;  ///< the time without skew
+  Seconds even;            ///< the time without skew
+  double error = 0;        ///< the median to expect of the time, as a share
+  std::string taken_over;  ///< what is another machine's of the constants; empty: nothing
   PortExchange ports;
 };
 

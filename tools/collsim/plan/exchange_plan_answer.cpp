@@ -47,6 +47,7 @@ std::vector<Column> exchange_plan_columns(const ExchangePlanRequest& request,
           {"dispatch_us", "disp.", "(us)", 7, 1},
           {"combine_us", "comb.", "(us)", 7, 1},
           {"layer_us", "layer", "(us)", 7, 1},
+          {"off", "off", "(%)", 3, 0},
           {"tokens_per_s", "rate", "(tok/s)", 7, 0},
           {"mark", "", "", 4}};
 }
@@ -64,7 +65,10 @@ Record exchange_plan_record(const ExchangePlanRequest& request, const ExchangePl
   record["layer_us"] = in_microseconds(row.layer());
   record["tokens_per_s"] = row.rate();
   record["busiest_port"] = row.port;
-  record["mark"] = row.best ? "best" : "";
+  record["typical_error"] = row.error;
+  record["taken_over"] = row.taken_over;
+  record["off"] = 100 * row.error;
+  record["mark"] = row.best ? "best" : row.ties ? "tie" : "";
   return record;
 }
 
@@ -73,13 +77,31 @@ std::string exchange_plan_title(const ExchangePlanRequest& request) {
                      request.experts, request.top_k, request.layer.hidden, request.skew.name);
 }
 
+/// What rows take over from other machines, a sentence for each machine and number of ranks.
+std::vector<std::string> takings_over(const ExchangePlanRequest& request,
+                                      const ExchangePlan& plan) {
+  std::vector<std::string> notes;
+  for (const ExchangePlanRow& row : plan.rows) {
+    if (row.taken_over.empty()) continue;
+    std::string note = fmt::format("{}: constants of other runs: {}",
+                                   describe(request.alternatives[row.alternative]), row.taken_over);
+    if (std::find(notes.begin(), notes.end(), note) == notes.end())
+      notes.push_back(std::move(note));
+  }
+  return notes;
+}
+
 void print_exchange_plan(const ExchangePlanRequest& request, const ExchangePlan& plan,
                          std::ostream& out) {
   out << wrapped(exchange_plan_title(request), "# ", "# ");
   out << wrapped(
       "layer: dispatch and combine; rate: tokens of a rank that a layer exchanges in a "
-      "second; best: of as many ranks and tokens",
+      "second; off: the median error to expect, either way; best: of as many ranks and tokens; "
+      "tie: cannot be told apart from the best",
       "# ", "# ");
+  for (const std::string& note : takings_over(request, plan)) {
+    out << wrapped(note, "# ", "#   ");
+  }
   const std::vector<Column> columns = exchange_plan_columns(request, plan);
   out << titles_of(columns);
   for (const ExchangePlanRow& row : plan.rows) {
@@ -126,6 +148,7 @@ Report exchange_plan_report(const ExchangePlanRequest& request, const ExchangePl
                      {"dispatch_us", "dispatch (us)", 1},
                      {"combine_us", "combine (us)", 1},
                      {"ports_us", "ports (us)", 1},
+                     {"off", "off (%)", 0},
                      {"tokens_per_s", "tokens a second", 0},
                      {"busiest_port", "busiest port"},
                      {"mark", ""}},

@@ -12,7 +12,6 @@
 #include "models/calibration/transport.h"
 #include "models/call/rank_gpus.h"
 #include "models/imports/machine.h"
-#include "models/imports/machine_parts.h"
 #include "models/nccl/settings/function.h"
 #include "sim/algorithms/written_schedule.h"
 #include "sim/base/input_error.h"
@@ -30,7 +29,7 @@
 #include "tools/collsim/request/algorithm_plan.h"
 #include "tools/collsim/request/call_options.h"
 #include "tools/collsim/request/collective_option.h"
-#include "tools/collsim/request/rank_list.h"
+#include "tools/collsim/request/machine_request.h"
 #include "tools/collsim/request/subject.h"
 #include "tools/collsim/request/word_options.h"
 
@@ -44,11 +43,6 @@ template <typename Value>
 std::optional<Value> given(const po::variables_map& values, const char* name) {
   if (values.count(name) == 0) return std::nullopt;
   return values[name].as<Value>();
-}
-
-int positive(const char* option, int value) {
-  if (value < 1) throw InputError(fmt::format("--{}: {}", option, value), "1 or more");
-  return value;
 }
 
 /// Throws InputError for more sizes than anybody could look at.
@@ -135,33 +129,14 @@ void override_runs(const po::variables_map& values, Scenario& scenario) {
     if (const auto protocol = given<Protocol>(values, "protocol")) run.protocol = protocol;
     run.reduction.type = given<Datatype>(values, "datatype").value_or(run.reduction.type);
     run.reduction.op = given<ReductionOp>(values, "op").value_or(run.reduction.op);
-    if (const auto channels = given<int>(values, "channels")) {
-      run.channels = static_cast<std::uint32_t>(positive("channels", *channels));
+    if (const auto channels = count_option(values, "channels")) {
+      run.channels = *channels;
       if (*channels > 64) throw InputError(fmt::format("--channels: {}", *channels), "1 to 64");
     }
     if (const auto chunk = given<Bytes>(values, "chunk")) {
       run.chunking.emplace().largest_chunk = *chunk;
     }
   }
-}
-
-/// GPUs among the first --ranks-per-node of their nodes.
-Rank usable_gpus(const CallRequest& request) {
-  const Topology& topology = request.topology;
-  std::vector<std::uint32_t> of_node(topology.node_count());
-  Rank usable = 0;
-  for (const DeviceId gpu : topology.gpus()) {
-    std::uint32_t& seen = of_node[static_cast<std::size_t>(topology.node_of(gpu))];
-    if (seen++ < request.scenario.ranks_per_node.value_or(~0U)) ++usable;
-  }
-  return usable;
-}
-
-/// Of the scenario: the first ones.
-std::vector<DeviceId> wanted_gpus(const CallRequest& request) {
-  const Scenario& scenario = request.scenario;
-  return first_gpus(request.topology, scenario.ranks.value_or(usable_gpus(request)),
-                    scenario.ranks_per_node);
 }
 
 /// Whether the machine is given by --alpha and --bandwidth.
@@ -178,16 +153,10 @@ bool is_two_numbers(const po::variables_map& values) {
 
 /// The GPUs of --rank-list, else the first ones.
 std::vector<DeviceId> chosen_gpus(const po::variables_map& values, const CallRequest& request) {
-  if (const auto list = given<std::string>(values, "rank-list")) {
-    for (const char* option : {"ranks", "ranks-per-node"}) {
-      if (values.count(option) == 0) continue;
-      throw InputError(fmt::format("both --rank-list and --{}", option), "one of them");
-    }
-    return parse_rank_list(*list, request.topology);
-  }
+  if (auto listed = listed_gpus(values, request.topology)) return *std::move(listed);
   // That machine has the ranks asked for, and no others.
   if (is_two_numbers(values)) return first_gpus(request.topology, *request.scenario.ranks, {});
-  return wanted_gpus(request);
+  return wanted_gpus(request.topology, request.scenario.ranks, request.scenario.ranks_per_node);
 }
 
 /// Those of the topology where the scenario names none.
@@ -215,13 +184,7 @@ void settle(CallRequest& request) {
 }
 
 Machine machine_of(const po::variables_map& values, const Scenario& scenario) {
-  if (!is_two_numbers(values)) {
-    const auto fabric = given<std::string>(values, "fabric");
-    if (values.count("nodes") == 0 && !fabric) return load_machine(scenario.topology.string());
-    MachineParts parts = load_parts(scenario.topology.string(), fabric.value_or(""));
-    if (values.count("nodes") != 0) parts.nodes = bounded_option(values, "nodes", 1, gpu_limit);
-    return composed_machine(parts);
-  }
+  if (!is_two_numbers(values)) return asked_machine(values, scenario.topology.string());
   if (!scenario.topology.empty()) {
     throw InputError("both a machine and --alpha with --bandwidth", "one of them");
   }
@@ -260,12 +223,8 @@ Scenario read_scenario(const po::variables_map& values) {
                      "a machine or a scenario, such as hgx-h200, or --alpha and --bandwidth");
   }
   if (const auto collective = asked_collective(values)) scenario.collective = *collective;
-  if (const auto ranks = given<int>(values, "ranks")) {
-    scenario.ranks = static_cast<std::uint32_t>(positive("ranks", *ranks));
-  }
-  if (const auto ranks = given<int>(values, "ranks-per-node")) {
-    scenario.ranks_per_node = static_cast<std::uint32_t>(positive("ranks-per-node", *ranks));
-  }
+  if (const auto ranks = count_option(values, "ranks")) scenario.ranks = ranks;
+  if (const auto ranks = count_option(values, "ranks-per-node")) scenario.ranks_per_node = ranks;
   if (const auto root = given<int>(values, "root")) {
     if (*root < 0) throw InputError(fmt::format("--root: {}", *root), "a rank, 0 or more");
     scenario.root = static_cast<Rank>(*root);
@@ -289,29 +248,16 @@ Scenario read_scenario(const po::variables_map& values) {
 
 namespace {
 
-void add_machine_options(po::options_description& options) {
+void add_subject_options(po::options_description& options) {
   options.add_options()  //
       ("scenario", po::value<std::string>(),
        "scenario or machine: a file, or a shipped name; --scenario may be omitted")  //
-      ("topology,t", po::value<std::string>(),
-       "machine: a file, or a shipped name such as hgx-h200")  //
       ("alpha", po::value<std::string>(),
        "with --bandwidth and --ranks, instead of a machine: the textbook's machine, where a "
-       "message takes alpha + bytes / bandwidth; such as 1us")  //
+       "message takes alpha + bytes / bandwidth; such as 1us; --nodes or --ranks-per-node (default "
+       "1) say which ranks are on one node")  //
       ("bandwidth", po::value<std::string>(),
-       "with --alpha: of every rank, each way, such as 50GB/s")                          //
-      ("ranks,n", po::value<int>(), "number of ranks: the first N GPUs (default: all)")  //
-      ("ranks-per-node", po::value<int>(),
-       "number of ranks of every node: its first N GPUs (default: all); of the textbook's machine: "
-       "ranks of a node (default 1)")  //
-      ("nodes", po::value<std::int64_t>(),
-       "so many nodes of the machine, which are more or fewer than it has; of the textbook's "
-       "machine: nodes with equally many ranks each")  //
-      ("fabric", po::value<std::string>(),
-       "network between the nodes, instead of the machine's: a shipped one (`collsim topo list`) "
-       "or a file")  //
-      ("rank-list", po::value<std::string>(),
-       "use these GPUs, in the order of ranks: 0,2,4..6 or node1/gpu0,node0/gpu3");
+       "with --alpha: of every rank, each way, such as 50GB/s");
 }
 
 void add_call_options(po::options_description& options) {
@@ -333,10 +279,8 @@ void add_call_options(po::options_description& options) {
 }
 
 void add_nccl_options(po::options_description& options) {
+  add_release_options(options);
   options.add_options()  //
-      ("env", po::value<std::vector<std::string>>()->composing(),
-       "NCCL variable K=V; may be repeated")                                     //
-      ("nccl-version", po::value<NcclVersion>(), "2.18 to 2.30 (default 2.30)")  //
       ("in-place", po::bool_switch(),
        "NCCL only: the send buffer is the receive buffer, which saves copies")  //
       ("graph", po::bool_switch(),
@@ -369,6 +313,7 @@ void add_size_options(po::options_description& options, RequestedSizes sizes) {
 
 po::options_description request_options(RequestedSizes sizes, std::vector<Format> formats) {
   po::options_description options("Question");
+  add_subject_options(options);
   add_machine_options(options);
   add_call_options(options);
   add_nccl_options(options);
@@ -416,7 +361,8 @@ CallRequest question_about(Scenario scenario, Topology topology,
   request.trust_errors = std::move(trust_errors);
   request.errors = std::move(errors);
   request.cost = cost_of(request);
-  request.gpus = wanted_gpus(request);
+  request.gpus =
+      wanted_gpus(request.topology, request.scenario.ranks, request.scenario.ranks_per_node);
   settle(request);
   return request;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <ostream>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "models/imports/machine.h"
 #include "models/machine/odd_links.h"
+#include "models/machine/slot_limits.h"
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
 #include "tools/collsim/core/options.h"
@@ -68,6 +70,11 @@ void print_warnings_of(const std::string& file, const Machine& machine, std::ost
       const bool known = std::find(warnings.begin(), warnings.end(), sentence) != warnings.end();
       if (!known) warnings.push_back(std::move(sentence));
     }
+  }
+  std::vector<std::uint32_t> nodes(machine.topology.node_count());
+  std::iota(nodes.begin(), nodes.end(), 0U);
+  for (std::string& sentence : slot_limits(machine.topology, nodes, true)) {
+    warnings.push_back(std::move(sentence));
   }
   for (const std::string& warning : warnings) {
     print_warning(fmt::format("{}: {}", file, warning), err);
