@@ -131,7 +131,7 @@ std::vector<std::pair<std::string, std::string>> odd_schedules() {
       "          - r -> (r+1) % N: chunk 0, reduce\n");
   add("broadcast",
       "chunks: 1\nsteps:\n  - for: r in 1..N-1\n    do:\n      - 0 -> r: chunk 0, copy\n"
-      "  - for: t in 0..20000\n    do:\n      - 0 -> 1: chunk 0, copy\n");
+      "  - for: t in 0..4000\n    do:\n      - 0 -> 1: chunk 0, copy\n");
   return texts;
 }
 
@@ -163,7 +163,6 @@ std::string msccl_text(const std::string& collective, int times) {
 
 /// Runs a schedule through the commands that take one; none may take it for a bug.
 void expect_no_bug(const std::string& collective, const std::string& file) {
-  const test::TemporaryFile page("odd.html", "");
   const std::vector<std::string> machine{"--alpha", "1us", "--bandwidth", "50GB/s", "-n", "4"};
   const bool is_direct = collective == "gather" || collective == "scatter" ||
                          collective == "send_recv" || collective == "all_to_all";
@@ -175,7 +174,6 @@ void expect_no_bug(const std::string& collective, const std::string& file) {
       {"explain", {"-a", file, "-b", "1M"}},
       {"crossover", {"-a", file + "," + other, "-b", "1K", "-e", "16M"}},
       {"faults", {"-a", file, "-b", "1M"}},
-      {"view", {"-a", file, "-b", "64K", "--output", page.path()}},
   };
   for (const auto& [command, options] : calls) {
     std::vector<std::string> args{command, "-c", collective};
@@ -192,13 +190,9 @@ TEST(ScheduleFile, AWrongOrSlowOneIsNoBug) {
     const test::TemporaryFile file("odd.yaml", text);
     expect_no_bug(collective, file.path());
   }
-  for (const auto& [collective, name] :
-       {std::pair("all_reduce", "allreduce"), std::pair("all_gather", "allgather"),
-        std::pair("all_to_all", "alltoall")}) {
-    for (const int times : {1, 20'000}) {
-      const test::TemporaryFile file("odd.xml", msccl_text(name, times));
-      expect_no_bug(collective, file.path());
-    }
+  for (const int times : {1, 4'000}) {
+    const test::TemporaryFile file("odd.xml", msccl_text("allreduce", times));
+    expect_no_bug("all_reduce", file.path());
   }
 }
 
