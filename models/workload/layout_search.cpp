@@ -63,6 +63,7 @@ class LayoutLister {
   std::int64_t per_node_;
   LayoutCounts& counts_;
   std::vector<TrainingSetup> layouts_;
+  bool divides_sequences_ = false;  ///< by context parallelism, where nothing else fits
 };
 
 bool LayoutLister::interleaves_evenly(const TrainingSetup& setup) const {
@@ -129,7 +130,7 @@ void LayoutLister::add_pipelines(TrainingSetup setup) {
   const std::int64_t most = std::min(setup.model.layers, ranks_ / setup.tensor);
   for (setup.pipeline = 1; setup.pipeline <= most; ++setup.pipeline) {
     for (const std::int64_t context : contexts) {
-      if (context > 1 && search_.setup.context > 1) break;
+      if ((context > 1) != divides_sequences_) continue;
       setup.context = search_.setup.context * context;
       const std::int64_t others = setup.tensor * setup.pipeline * setup.context;
       if (ranks_ % others != 0) continue;
@@ -142,9 +143,13 @@ void LayoutLister::add_pipelines(TrainingSetup setup) {
 std::vector<TrainingSetup> LayoutLister::list() {
   TrainingSetup setup = search_.setup;
   setup.overlap_gradients = true;
-  for (setup.tensor = 1; setup.tensor <= per_node_; setup.tensor *= 2) {
-    setup.sequence_parallel = setup.tensor > 1;
-    add_pipelines(setup);
+  for (const bool divides : {false, true}) {
+    if (divides && (!layouts_.empty() || search_.setup.context > 1)) break;
+    divides_sequences_ = divides;
+    for (setup.tensor = 1; setup.tensor <= per_node_; setup.tensor *= 2) {
+      setup.sequence_parallel = setup.tensor > 1;
+      add_pipelines(setup);
+    }
   }
   return std::move(layouts_);
 }

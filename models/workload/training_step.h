@@ -128,7 +128,7 @@ struct FoundLayouts {
 
 /// Tries all layouts of tensor (inside a node), pipeline, data, context and expert parallelism,
 /// microbatches of 1 to 16, ZeRO 0, 1 and 3, without and with full recomputation, that fit into
-/// memory. Stages may be uneven. Context parallelism is tried of single sequences. Where nodes have
+/// memory. Stages may be uneven. Context parallelism of single sequences is tried where nothing else fits. Where nodes have
 /// no power of two of GPUs, layouts of the power of two below are tried as well.
 FoundLayouts search_layouts(const MachineCalls& calls, const KernelTable& table,
                             const LayoutSearch& search);
