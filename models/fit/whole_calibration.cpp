@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "models/call/call_compiler.h"
 #include "models/fit/parameter.h"
 #include "sim/base/data_directory.h"
+#include "sim/base/file_status.h"
 
 namespace collsim {
 
@@ -72,8 +72,7 @@ CalibrationText whole_calibration(const TextFile& file) {
 CalibrationText whole_calibration(std::string_view name) {
   const Calibration cost = named_calibration(name);
   const std::size_t plus = name.rfind('+');
-  std::error_code not_a_file;
-  if (plus == std::string_view::npos || std::filesystem::is_regular_file(name, not_a_file)) {
+  if (plus == std::string_view::npos || is_readable_kind(name)) {
     const auto path = find_data_file(name, "models/data/calibrations");
     return whole_calibration(read_text_file(path, "a calibration file"));
   }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "models/recordings/listed_ranks.h"
 #include "models/recordings/named_rows.h"
 #include "models/recordings/readers.h"
 #include "models/recordings/time_unit.h"

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/algorithms/msccl_xml.h"
+#include "sim/base/file_status.h"
 
 namespace collsim {
 
@@ -154,7 +155,9 @@ RankLimits limits_of(const WrittenSchedule& schedule) {
 }
 
 WrittenSchedule read_either(const TextFile& text) {
-  if (!text.name.ends_with(".xml")) return read_schedule_yaml(text);
+  const std::size_t first = text.content.find_first_not_of(" \t\r\n");
+  const bool is_xml = first != std::string::npos && text.content[first] == '<';
+  if (!is_xml && !text.name.ends_with(".xml")) return read_schedule_yaml(text);
   TransferList list = read_msccl_xml(text);
   const Collective collective = list.collective;
   return {text.name, collective, std::move(list)};
@@ -167,7 +170,8 @@ bool names_schedule_file(std::string_view name) {
   for (const std::string_view ending : endings) {
     if (name.ends_with(ending)) return true;
   }
-  return false;
+  // A pipe, as in <(cat ring.yaml), has no such name.
+  return name.find('/') != std::string_view::npos && is_readable_kind(name);
 }
 
 std::shared_ptr<const WrittenSchedule> read_schedule_file(const std::string& name) {

@@ -3,19 +3,18 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
-#include <filesystem>
 #include <ostream>
 
 #include "models/program/call_order.h"
 #include "models/program/call_program_yaml.h"
+#include "sim/base/file_status.h"
 #include "sim/base/text_file.h"
 #include "tools/collsim/core/subcommand.h"
 
 namespace collsim::command {
 
 bool is_program(const std::string& name) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(name, error)) return false;
+  if (!is_readable_kind(name)) return false;
   return read_text_file(name, "a machine or a program").content.find("collsim: program/") !=
          std::string::npos;
 }
