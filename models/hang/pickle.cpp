@@ -4,8 +4,6 @@
 
 #include <bit>
 #include <charconv>
-#include <map>
-#include <optional>
 
 #include "models/hang/dump_formats.h"
 
@@ -155,21 +153,19 @@ class PickleMachine {
     return key;
   }
 
-  /// Keys count up from 0 in all that Python and PyTorch write, but need not.
+  /// Keys count what is remembered, so none is larger than the file.
   void remember(std::uint64_t key) {
-    if (key == memo_.size()) return memo_.push_back(top());
-    if (key < memo_.size()) {
-      memo_[key] = top();
-    } else {
-      far_memo_[key] = top();
-    }
+    if (key >= content_.size()) fail(fmt::format("{} as a key of the memo", key));
+    if (key >= memo_.size()) memo_.resize(key + 1, DumpValues::no_value);
+    if (memo_[key] == DumpValues::no_value) ++remembered_;
+    memo_[key] = top();
   }
 
   void recall(std::uint64_t key) {
-    if (key < memo_.size()) return push(memo_[key]);
-    const auto found = far_memo_.find(key);
-    if (found == far_memo_.end()) fail(fmt::format("nothing in the memo at {}", key));
-    push(found->second);
+    if (key >= memo_.size() || memo_[key] == DumpValues::no_value) {
+      fail(fmt::format("nothing in the memo at {}", key));
+    }
+    push(memo_[key]);
   }
 
   void append_last() {
@@ -341,7 +337,7 @@ class PickleMachine {
         remember(take_written_key());
         return true;
       case 0x94:
-        remember(memo_.size() + far_memo_.size());
+        remember(remembered_);
         return true;
       case 'h':
         recall(take_number(1));
@@ -366,9 +362,9 @@ class PickleMachine {
   std::size_t begin_ = 0;  ///< of the opcode
   bool stopped_ = false;
   std::vector<Index> stack_;
-  std::vector<std::size_t> marks_;           ///< sizes of the stack
-  std::vector<Index> memo_;                  ///< of keys that count up
-  std::map<std::uint64_t, Index> far_memo_;  ///< of others
+  std::vector<std::size_t> marks_;  ///< sizes of the stack
+  std::vector<Index> memo_;
+  std::uint64_t remembered_ = 0;  ///< values in the memo
 };
 
 }  // namespace
