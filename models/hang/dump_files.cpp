@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -76,30 +77,34 @@ class DumpLoader {
       throw InputError(SourcePosition{path.string(), 0, 0}, why_not_there(path),
                        "the path of a dump, or of a folder of dumps");
     }
-    if (!is_folder(path)) return add(path, content_of(path));
-    for (const fs::path& file : files_of(path)) {
-      const std::string content = content_of(file);
-      if (content.empty() || looks_like_a_dump(content)) {
-        add(file, content);
-      } else {
-        files_.skipped.push_back(file.string());
-      }
-    }
+    if (!is_folder(path)) return add(path, false);
+    for (const fs::path& file : files_of(path)) add(file, true);
   }
 
-  DumpFiles take() { return std::move(files_); }
+  /// What was found. If no dump could be read, throws why not the first one.
+  DumpFiles take() {
+    if (files_.records.empty() && first_error_ != nullptr) std::rethrow_exception(first_error_);
+    return std::move(files_);
+  }
 
  private:
-  void add(const fs::path& path, const std::string& content) {
-    if (content.empty()) {
-      files_.empty.push_back(path.string());
-      return;
+  void add(const fs::path& path, bool is_of_folder) {
+    try {
+      const std::string content = content_of(path);
+      if (is_of_folder && !content.empty() && !looks_like_a_dump(content)) {
+        files_.skipped.push_back(path.string());
+        return;
+      }
+      files_.records.push_back(read_flight_record(path.string(), content));
+      files_.records.back().written_ns = written_ns(path);
+    } catch (const InputError& error) {
+      files_.unread.push_back({rank_in_name(path.string()), error.what()});
+      if (first_error_ == nullptr) first_error_ = std::current_exception();
     }
-    files_.records.push_back(read_flight_record(path.string(), content));
-    files_.records.back().written_ns = written_ns(path);
   }
 
   DumpFiles files_;
+  std::exception_ptr first_error_;
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -7,16 +9,21 @@
 
 namespace collsim {
 
+/// A file whose rank counts as not dumped.
+struct UnreadDump {
+  std::optional<std::uint32_t> rank;  ///< as its name says
+  std::string why;                    ///< with the file's name
+};
+
 /// What was found at some paths.
 struct DumpFiles {
   std::vector<FlightRecord> records;
-  std::vector<std::string> empty;    ///< files without content: their ranks count as not dumped
+  std::vector<UnreadDump> unread;    ///< empty, cut off, or wrong in another way
   std::vector<std::string> skipped;  ///< files of folders that do not begin as a dump does
 };
 
 /// Reads dumps. A path is a dump, or a folder of which all files are read that begin as a dump
-/// does. Throws InputError for what cannot be read, for a file of more than 64 MiB, and where there
-/// is no dump at all.
+/// does. Throws InputError for a path that is not there, and where no dump can be read.
 DumpFiles load_dumps(const std::vector<std::string>& paths);
 
 }  // namespace collsim

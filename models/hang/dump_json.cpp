@@ -63,9 +63,7 @@ class ValueMaker : public nlohmann::json_sax<nlohmann::json> {
   bool number_float(double number, const std::string&) override {
     return put(values_.add_real(number, offset()));
   }
-  bool string(std::string& text) override {
-    return put(values_.add_own_text(std::move(text), offset()));
-  }
+  bool string(std::string& text) override { return put(values_.add_own_text(text, offset())); }
   bool binary(nlohmann::json::binary_t&) override { return false; }
   bool start_object(std::size_t) override { return open(DumpKind::dictionary); }
   bool key(std::string& text) override { return string(text); }

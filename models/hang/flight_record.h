@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/base/units.h"
+
 namespace collsim {
 
 /// A communicator as a dump describes it (PyTorch's process group).
@@ -56,9 +58,15 @@ struct FlightEntry {
   bool is_completed = false;
   std::int64_t created_ns = 0;
   std::optional<std::int64_t> completed_ns;
+  bool is_retired = false;  ///< PyTorch's watchdog saw that it completed
   std::optional<std::int64_t> timeout_ms;
   std::optional<FlightFrame> frame;  ///< the innermost line that is not PyTorch's
 };
+
+/// The time between two readings of a clock.
+Seconds between(std::int64_t begin_ns, std::int64_t end_ns);
+/// The timeout of a call, or PyTorch's default.
+Seconds timeout_of(const FlightEntry& entry);
 
 /// A dump of PyTorch's Flight Recorder: what one rank has called, the oldest first.
 struct FlightRecord {
@@ -71,6 +79,9 @@ struct FlightRecord {
   /// When the file was last written, as nanoseconds of the system's clock, where that is known.
   std::optional<std::int64_t> written_ns;
 };
+
+/// The rank that a file's name says: its last number, but for the ending.
+std::optional<std::uint32_t> rank_in_name(const std::string& file);
 
 /// Whether a file begins as a dump does: a pickle, or a JSON object.
 bool looks_like_a_dump(std::string_view content);

@@ -14,24 +14,10 @@ namespace {
 
 using Ranks = std::vector<std::uint32_t>;
 
-constexpr double nanosecond = 1e-9;   // seconds
-constexpr double millisecond = 1e-3;  // seconds
-/// PyTorch's default for NCCL (torch.distributed.init_process_group, 2.x): 10 minutes.
-constexpr Seconds default_timeout{600};
-
 Ranks sorted(Ranks ranks) {
   std::sort(ranks.begin(), ranks.end());
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
   return ranks;
-}
-
-Seconds between(std::int64_t begin_ns, std::int64_t end_ns) {
-  return Seconds{(static_cast<double>(end_ns) - static_cast<double>(begin_ns)) * nanosecond};
-}
-
-Seconds timeout_of(const FlightEntry& entry) {
-  if (!entry.timeout_ms || *entry.timeout_ms <= 0) return default_timeout;
-  return Seconds{static_cast<double>(*entry.timeout_ms) * millisecond};
 }
 
 HangVerdict verdict_of(DisagreementKind kind) {
@@ -97,7 +83,7 @@ class HangSearch {
     Ranks ranks;
     for (std::size_t i = 0; i < job_.records.size(); ++i) {
       const auto& calls = waits_.calls[i];
-      if (std::find(calls.begin(), calls.end(), call) != calls.end()) {
+      if (std::binary_search(calls.begin(), calls.end(), call)) {
         ranks.push_back(job_.records[i].rank);
       }
     }
@@ -155,8 +141,9 @@ class HangSearch {
   }
 
   static std::optional<Seconds> wait_of(const FlightRecord& record, const FlightEntry& entry) {
-    if (!record.written_ns || *record.written_ns < entry.created_ns) return std::nullopt;
-    return between(entry.created_ns, *record.written_ns);
+    const auto end = entry.completed_ns ? entry.completed_ns : record.written_ns;  // or aborted
+    if (!end || *end < entry.created_ns) return std::nullopt;
+    return between(entry.created_ns, *end);
   }
 
   void add_cycle(const WaitRoot& root) {
@@ -234,7 +221,7 @@ class HangSearch {
   /// Whether others completed a call after the rank's own timeout: it gave up too early.
   bool was_late(std::size_t record, std::size_t call) const {
     std::int64_t created = 0;
-    Seconds limit = default_timeout;
+    Seconds limit{0};
     std::int64_t completed = std::numeric_limits<std::int64_t>::min();
     for (const Participation& part : job_.calls[call].participants) {
       if (part.entry == nullptr) continue;
@@ -328,6 +315,7 @@ class HangSearch {
       for (const std::size_t issued : waits_.calls[i]) {
         if (!is_absent(issued, end)) continue;
         for (std::size_t k = 0; k < job_.records.size(); ++k) {
+          if (k == i) continue;
           for (const std::size_t wanted : waits_.calls[k]) {
             if (is_strayed(i, issued, k, wanted)) return Strayed{i, issued, wanted};
           }
@@ -339,7 +327,7 @@ class HangSearch {
 
   bool is_strayed(std::size_t record, std::size_t issued, std::size_t other,
                   std::size_t wanted) const {
-    if (record == other || !is_absent(wanted, record)) return false;
+    if (!is_absent(wanted, record)) return false;
     if (job_.calls[issued].communicator == job_.calls[wanted].communicator) return false;
     const FlightEntry* const mine = entry_of(issued, record);
     const FlightEntry* const theirs = entry_of(wanted, other);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -22,9 +23,9 @@ constexpr std::string_view coalesced = "coalesced";
 /// An entry of a rank in one communicator.
 struct MemberEntry {
   const FlightEntry* entry = nullptr;
-  bool is_completed = false;
-  std::size_t run = 0;   ///< place in the record of the first entry of its run
-  std::size_t part = 0;  ///< of its run, among collectives
+  const FlightEntry* end = nullptr;  ///< of its run: says whether it has completed
+  std::size_t run = 0;               ///< place in the record of the first entry of its run
+  std::size_t part = 0;              ///< of its run, among collectives
 };
 
 /// What one rank has done in one communicator.
@@ -77,10 +78,41 @@ GroupIds group_ids(const FlightRecord& record) {
   return agrees ? ids : known;
 }
 
+/// When a call was issued, and when it ended, where it has.
+class CallTimes {
+ public:
+  void add(const MemberEntry& each) {
+    const FlightEntry& entry = *each.entry;
+    first_ns_ = std::min(first_ns_, entry.created_ns);
+    last_ns_ = std::max(last_ns_, entry.created_ns);
+    timeout_ = std::min(timeout_, timeout_of(entry));
+    if (!each.end->is_completed) return;
+    has_ended_ = true;
+    is_known_ = is_known_ && each.end->completed_ns && !each.end->is_retired && first_ns_ > 0;
+    ended_ns_ = std::min(ended_ns_, each.end->completed_ns.value_or(0));
+  }
+
+  /// The watchdog's abort leaves a call as completed. It shows where nobody completes it within its
+  /// timeout, and that is not because of a rank that came late, or that never came.
+  bool show_abort(bool all_issued) const {
+    if (!has_ended_ || !is_known_ || between(first_ns_, ended_ns_) < timeout_) return false;
+    return !all_issued || between(last_ns_, ended_ns_) > between(first_ns_, last_ns_);
+  }
+
+ private:
+  bool has_ended_ = false;
+  bool is_known_ = true;
+  std::int64_t first_ns_ = std::numeric_limits<std::int64_t>::max();
+  std::int64_t last_ns_ = std::numeric_limits<std::int64_t>::min();
+  std::int64_t ended_ns_ = std::numeric_limits<std::int64_t>::max();
+  Seconds timeout_{std::numeric_limits<double>::infinity()};
+};
+
 class JobAssembly {
  public:
-  explicit JobAssembly(std::vector<FlightRecord> records) {
+  JobAssembly(std::vector<FlightRecord> records, const std::vector<std::uint32_t>& unread) {
     job_.records = std::move(records);
+    job_.undumped = unread;
     std::sort(job_.records.begin(), job_.records.end(),
               [](const FlightRecord& a, const FlightRecord& b) { return a.rank < b.rank; });
     refuse_doubles();
@@ -120,7 +152,7 @@ class JobAssembly {
   }
 
   void find_communicators() {
-    std::set<std::uint32_t> undumped;
+    std::set<std::uint32_t> undumped = unread_ranks();
     for (std::size_t i = 0; i < job_.records.size(); ++i) join_communicators(i);
     for (JobCommunicator& communicator : job_.communicators) {
       if (communicator.ranks.empty()) {
@@ -135,6 +167,19 @@ class JobAssembly {
       undumped.insert(communicator.undumped.begin(), communicator.undumped.end());
     }
     job_.undumped.assign(undumped.begin(), undumped.end());
+  }
+
+  /// Ranks whose dumps could not be read. Where dumps say which ranks there are, they say it all.
+  std::set<std::uint32_t> unread_ranks() const {
+    std::set<std::uint32_t> ranks(job_.undumped.begin(), job_.undumped.end());
+    for (const FlightRecord& record : job_.records) {
+      ranks.erase(record.rank);
+      const bool says_ranks =
+          std::any_of(record.groups.begin(), record.groups.end(),
+                      [](const auto& each) { return !each.second.ranks.empty(); });
+      if (says_ranks) return {};
+    }
+    return ranks;
   }
 
   /// Makes a rank a member of its communicators, and sorts its entries among them.
@@ -152,7 +197,7 @@ class JobAssembly {
     for (std::size_t i = 0; i < record.entries.size(); ++i) {
       const FlightEntry& entry = record.entries[i];
       if (!places.contains(entry.group)) join({entry.group, entry.group_description, {}});
-      sorted[places[entry.group]].push_back({&entry, entry.is_completed, i, 0});
+      sorted[places[entry.group]].push_back({&entry, &entry, i, 0});
     }
     for (auto& [communicator, entries] : sorted) {
       join_runs(entries, members_[communicator].back());
@@ -176,7 +221,7 @@ class JobAssembly {
       each.part = i - begin;
       each.run = entries[begin].run;
       if (!ends_run) continue;
-      for (std::size_t k = begin; k < i; ++k) entries[k].is_completed = each.is_completed;
+      for (std::size_t k = begin; k < i; ++k) entries[k].end = each.entry;
     }
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const MemberEntry& each = entries[i];
@@ -208,7 +253,7 @@ class JobAssembly {
       for (const MemberEntry& each : member.collectives) {
         const std::int64_t sequence = each.entry->collective_sequence;
         state.issued = std::max(state.issued, sequence);
-        if (each.is_completed) state.completed = std::max(state.completed, sequence);
+        if (each.end->is_completed) state.completed = std::max(state.completed, sequence);
       }
       if (counts_collectives) add_status(communicator, job_.records[member.record], state);
       states.push_back(state);
@@ -241,24 +286,49 @@ class JobAssembly {
         calls[{each.entry->collective_sequence, each.part}][i] = each;
       }
     }
+    bool is_aborted = false;
     for (const auto& [key, entries] : calls) {
+      is_aborted = is_aborted || was_aborted(communicator, key.first, entries);
+      if (is_aborted) set_back(job_.states[communicator], key.first - 1);
       JobCall call{communicator, false, key.first, key.second, 0, 0, {}, {}};
       for (std::size_t i = 0; i < members.size(); ++i) {
         const auto found = entries.find(i);
         call.participants.push_back(
             found == entries.end()
                 ? without_entry(members[i], job_.states[communicator][i], key.first)
-                : with_entry(members[i].record, found->second,
+                : with_entry(members[i].record, found->second, is_aborted,
                              job_.states[communicator][i].completed >= key.first));
       }
       job_.calls.push_back(std::move(call));
     }
   }
 
-  /// Collectives of a communicator complete in order.
-  static Participation with_entry(std::size_t record, const MemberEntry& each,
+  /// Whether the watchdog aborted a collective. If dumps of it are missing, nobody knows.
+  bool was_aborted(std::size_t communicator, std::int64_t sequence,
+                   const std::map<std::size_t, MemberEntry>& entries) const {
+    if (!job_.communicators[communicator].undumped.empty()) return false;
+    const std::vector<MemberState>& states = job_.states[communicator];
+    CallTimes times;
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      const auto found = entries.find(i);
+      if (found != entries.end()) {
+        times.add(found->second);
+      } else if (sequence <= states[i].issued) {
+        return false;  // its dump has forgotten the call
+      }
+    }
+    return times.show_abort(entries.size() == states.size());
+  }
+
+  /// What an aborted call of a communicator leaves as completed.
+  static void set_back(std::vector<MemberState>& states, std::int64_t last) {
+    for (MemberState& state : states) state.completed = std::min(state.completed, last);
+  }
+
+  /// Collectives of a communicator complete in order, and none does after one that was aborted.
+  static Participation with_entry(std::size_t record, const MemberEntry& each, bool is_aborted,
                                   bool later_has_completed) {
-    const bool is_completed = each.is_completed || later_has_completed;
+    const bool is_completed = (each.end->is_completed && !is_aborted) || later_has_completed;
     return {record, is_completed ? Progress::completed : Progress::pending, each.entry, each.run};
   }
 
@@ -308,15 +378,21 @@ class JobAssembly {
     const bool all_known =
         from != nullptr && to != nullptr && from->has_whole_history && to->has_whole_history;
     if (!all_known) {
-      const auto is_done = [](const MemberEntry& each) { return each.is_completed; };
+      const auto is_done = [](const MemberEntry& each) { return each.end->is_completed; };
       std::erase_if(sends, is_done);
       std::erase_if(receives, is_done);
     }
+    bool is_aborted = false;
     for (std::size_t i = 0; i < std::max(sends.size(), receives.size()); ++i) {
       JobCall call = like;
       call.sequence = static_cast<std::int64_t>(i) + 1;
-      add_side(call, from, sends, i, like.sender);
-      add_side(call, to, receives, i, like.receiver);
+      CallTimes times;
+      if (i < sends.size()) times.add(sends[i]);
+      if (i < receives.size()) times.add(receives[i]);
+      const bool have_both = i < std::min(sends.size(), receives.size());
+      is_aborted = is_aborted || (all_known && times.show_abort(have_both));
+      add_side(call, from, sends, is_aborted, like.sender);
+      add_side(call, to, receives, is_aborted, like.receiver);
       std::sort(call.participants.begin(), call.participants.end(),
                 [](const Participation& a, const Participation& b) { return a.record < b.record; });
       job_.calls.push_back(std::move(call));
@@ -324,13 +400,14 @@ class JobAssembly {
   }
 
   void add_side(JobCall& call, const MemberCalls* member, const std::vector<MemberEntry>& entries,
-                std::size_t index, std::uint32_t rank) const {
+                bool is_aborted, std::uint32_t rank) const {
+    const auto index = static_cast<std::size_t>(call.sequence - 1);
     if (member == nullptr && !dumped_.contains(rank)) {
       call.undumped.push_back(rank);
     } else if (member == nullptr) {  // it does not know the communicator
       call.participants.push_back({record_of(rank), Progress::absent, nullptr, 0});
     } else if (index < entries.size()) {
-      call.participants.push_back(with_entry(member->record, entries[index], false));
+      call.participants.push_back(with_entry(member->record, entries[index], is_aborted, false));
     } else {
       call.participants.push_back({member->record, Progress::absent, nullptr, 0});
     }
@@ -356,8 +433,8 @@ const std::vector<std::uint32_t>& undumped_of(const Job& job, const JobCall& cal
   return call.is_exchange ? call.undumped : job.communicators[call.communicator].undumped;
 }
 
-Job assemble_job(std::vector<FlightRecord> records) {
-  return JobAssembly(std::move(records)).assemble();
+Job assemble_job(std::vector<FlightRecord> records, const std::vector<std::uint32_t>& unread) {
+  return JobAssembly(std::move(records), unread).assemble();
 }
 
 }  // namespace collsim

@@ -21,7 +21,7 @@ struct JobCommunicator {
 /// How far a rank has come with a call.
 enum class Progress : std::uint8_t {
   absent,   ///< it has not issued the call
-  pending,  ///< issued, but not completed
+  pending,  ///< issued, but not completed: also what the watchdog has aborted
   completed
 };
 
@@ -65,7 +65,8 @@ struct Job {
 /// The ranks of a call that have no dump.
 const std::vector<std::uint32_t>& undumped_of(const Job& job, const JobCall& call);
 
-/// Puts the dumps of a job together. Throws InputError if two of them are of the same rank.
-Job assemble_job(std::vector<FlightRecord> records);
+/// Puts the dumps of a job together. `unread` are ranks whose dumps could not be read. Throws
+/// InputError if two dumps are of the same rank.
+Job assemble_job(std::vector<FlightRecord> records, const std::vector<std::uint32_t>& unread = {});
 
 }  // namespace collsim

@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <bit>
 #include <charconv>
-#include <map>
-#include <optional>
 
 #include "models/hang/dump_formats.h"
 
@@ -112,6 +111,10 @@ class PickleMachine {
     push(values_.add_text(take(length), begin_));
   }
 
+  void push_count(std::size_t bytes) {
+    push(values_.add_integer(static_cast<std::int64_t>(take_number(bytes)), begin_));
+  }
+
   /// Two's complement of any length; what has more than 64 bits is no number of a dump.
   void push_long(std::uint64_t length) {
     const std::string_view bytes = take(length);
@@ -125,20 +128,22 @@ class PickleMachine {
     push(values_.add_integer(static_cast<std::int64_t>(number), begin_));
   }
 
+  template <typename Number>
+  Number written(std::string_view line, const std::string& wrong) const {
+    Number number{};
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+    if (error != std::errc() || end != line.data() + line.size()) fail(wrong);
+    return number;
+  }
+
   void push_written_integer(std::string_view line) {
     if (line == "00" || line == "01") return push(values_.add_boolean(line == "01", begin_));
     if (line.ends_with('L')) line.remove_suffix(1);
-    std::int64_t number = 0;
-    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
-    if (error != std::errc() || end != line.data() + line.size()) fail("not a whole number");
-    push(values_.add_integer(number, begin_));
+    push(values_.add_integer(written<std::int64_t>(line, "not a whole number"), begin_));
   }
 
   void push_written_real(std::string_view line) {
-    double number = 0;
-    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
-    if (error != std::errc() || end != line.data() + line.size()) fail("not a number");
-    push(values_.add_real(number, begin_));
+    push(values_.add_real(written<double>(line, "not a number"), begin_));
   }
 
   void push_real() {
@@ -148,28 +153,22 @@ class PickleMachine {
   }
 
   std::uint64_t take_written_key() {
-    const std::string_view line = take_line();
-    std::uint64_t key = 0;
-    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), key);
-    if (error != std::errc() || end != line.data() + line.size()) fail("not a key of the memo");
-    return key;
+    return written<std::uint64_t>(take_line(), "not a key of the memo");
   }
 
-  /// Keys count up from 0 in all that Python and PyTorch write, but need not.
+  /// Keys count what is remembered, so none is larger than the file.
   void remember(std::uint64_t key) {
-    if (key == memo_.size()) return memo_.push_back(top());
-    if (key < memo_.size()) {
-      memo_[key] = top();
-    } else {
-      far_memo_[key] = top();
-    }
+    if (key >= content_.size()) fail(fmt::format("{} as a key of the memo", key));
+    if (key >= memo_.size()) memo_.resize(key + 1, DumpValues::no_value);
+    if (memo_[key] == DumpValues::no_value) ++remembered_;
+    memo_[key] = top();
   }
 
   void recall(std::uint64_t key) {
-    if (key < memo_.size()) return push(memo_[key]);
-    const auto found = far_memo_.find(key);
-    if (found == far_memo_.end()) fail(fmt::format("nothing in the memo at {}", key));
-    push(found->second);
+    if (key >= memo_.size() || memo_[key] == DumpValues::no_value) {
+      fail(fmt::format("nothing in the memo at {}", key));
+    }
+    push(memo_[key]);
   }
 
   void append_last() {
@@ -198,166 +197,77 @@ class PickleMachine {
     stopped_ = true;
   }
 
+  using Machine = PickleMachine;
+  struct Opcode {
+    unsigned char byte = 0;
+    void (*obey)(Machine& m) = nullptr;
+  };
+
   void step(unsigned char opcode) {
-    if (step_scalar(opcode) || step_text(opcode) || step_container(opcode) || step_memo(opcode))
-      return;
-    fail(fmt::format("opcode 0x{:02x} is not of plain data, and is not obeyed", opcode));
+    static const std::array obeyed = by_byte();
+    if (obeyed[opcode] == nullptr) {
+      fail(fmt::format("opcode 0x{:02x} is not of plain data, and is not obeyed", opcode));
+    }
+    obeyed[opcode](*this);
   }
 
-  bool step_scalar(unsigned char opcode) {
-    switch (opcode) {
-      case 'N':
-        push(values_.add(DumpKind::none, begin_));
-        return true;
-      case 0x88:
-        push(values_.add_boolean(true, begin_));
-        return true;
-      case 0x89:
-        push(values_.add_boolean(false, begin_));
-        return true;
-      case 'I':
-      case 'L':
-        push_written_integer(take_line());
-        return true;
-      case 'F':
-        push_written_real(take_line());
-        return true;
-      case 'G':
-        push_real();
-        return true;
-      case 'K':
-        push(values_.add_integer(static_cast<std::int64_t>(take_number(1)), begin_));
-        return true;
-      case 'M':
-        push(values_.add_integer(static_cast<std::int64_t>(take_number(2)), begin_));
-        return true;
-      case 'J':
-        push_long(4);
-        return true;
-      case 0x8a:
-        push_long(take_number(1));
-        return true;
-      case 0x8b:
-        push_long(take_number(4));
-        return true;
-      default:
-        return false;
-    }
+  static std::array<void (*)(Machine&), 256> by_byte() {
+    std::array<void (*)(Machine&), 256> obeyed{};
+    for (const Opcode& each : opcodes()) obeyed[each.byte] = each.obey;
+    return obeyed;
   }
 
-  bool step_text(unsigned char opcode) {
-    switch (opcode) {
-      case 0x8c:
-      case 'U':
-      case 'C':
-        push_text(1);
-        return true;
-      case 'X':
-      case 'T':
-      case 'B':
-        push_text(4);
-        return true;
-      case 0x8d:
-      case 0x8e:
-        push_text(8);
-        return true;
-      case 'V':
-        push(values_.add_text(take_line(), begin_));
-        return true;
-      default:
-        return false;
-    }
-  }
-
-  bool step_container(unsigned char opcode) {
-    switch (opcode) {
-      case '}':
-        push_container(DumpKind::dictionary, {});
-        return true;
-      case ']':
-      case ')':
-        push_container(DumpKind::list, {});
-        return true;
-      case 'd':
-        push_container(DumpKind::dictionary, pop_marked());
-        return true;
-      case 'l':
-      case 't':
-        push_container(DumpKind::list, pop_marked());
-        return true;
-      case 0x85:
-        push_last_as_list(1);
-        return true;
-      case 0x86:
-        push_last_as_list(2);
-        return true;
-      case 0x87:
-        push_last_as_list(3);
-        return true;
-      case 'a':
-        append_last();
-        return true;
-      case 'e':
-        append_marked(DumpKind::list);
-        return true;
-      case 's':
-        set_last();
-        return true;
-      case 'u':
-        append_marked(DumpKind::dictionary);
-        return true;
-      default:
-        return false;
-    }
-  }
-
-  bool step_memo(unsigned char opcode) {
-    switch (opcode) {
-      case 0x80:
-        begin_protocol();
-        return true;
-      case 0x95:
-        take(8);
-        return true;  // a frame's length, which says nothing new
-      case '(':
-        marks_.push_back(stack_.size());
-        return true;
-      case '0':
-        pop();
-        return true;
-      case '1':
-        pop_marked();
-        return true;
-      case '2':
-        push(top());
-        return true;
-      case 'q':
-        remember(take_number(1));
-        return true;
-      case 'r':
-        remember(take_number(4));
-        return true;
-      case 'p':
-        remember(take_written_key());
-        return true;
-      case 0x94:
-        remember(memo_.size() + far_memo_.size());
-        return true;
-      case 'h':
-        recall(take_number(1));
-        return true;
-      case 'j':
-        recall(take_number(4));
-        return true;
-      case 'g':
-        recall(take_written_key());
-        return true;
-      case '.':
-        stop();
-        return true;
-      default:
-        return false;
-    }
+  static std::vector<Opcode> opcodes() {
+    return {
+        {'N', [](Machine& m) { m.push(m.values_.add(DumpKind::none, m.begin_)); }},
+        {0x88, [](Machine& m) { m.push(m.values_.add_boolean(true, m.begin_)); }},
+        {0x89, [](Machine& m) { m.push(m.values_.add_boolean(false, m.begin_)); }},
+        {'I', [](Machine& m) { m.push_written_integer(m.take_line()); }},
+        {'L', [](Machine& m) { m.push_written_integer(m.take_line()); }},
+        {'F', [](Machine& m) { m.push_written_real(m.take_line()); }},
+        {'G', [](Machine& m) { m.push_real(); }},
+        {'K', [](Machine& m) { m.push_count(1); }},
+        {'M', [](Machine& m) { m.push_count(2); }},
+        {'J', [](Machine& m) { m.push_long(4); }},
+        {0x8a, [](Machine& m) { m.push_long(m.take_number(1)); }},
+        {0x8b, [](Machine& m) { m.push_long(m.take_number(4)); }},
+        {0x8c, [](Machine& m) { m.push_text(1); }},
+        {'U', [](Machine& m) { m.push_text(1); }},
+        {'C', [](Machine& m) { m.push_text(1); }},
+        {'X', [](Machine& m) { m.push_text(4); }},
+        {'T', [](Machine& m) { m.push_text(4); }},
+        {'B', [](Machine& m) { m.push_text(4); }},
+        {0x8d, [](Machine& m) { m.push_text(8); }},
+        {0x8e, [](Machine& m) { m.push_text(8); }},
+        {'V', [](Machine& m) { m.push(m.values_.add_text(m.take_line(), m.begin_)); }},
+        {'}', [](Machine& m) { m.push_container(DumpKind::dictionary, {}); }},
+        {']', [](Machine& m) { m.push_container(DumpKind::list, {}); }},
+        {')', [](Machine& m) { m.push_container(DumpKind::list, {}); }},
+        {'d', [](Machine& m) { m.push_container(DumpKind::dictionary, m.pop_marked()); }},
+        {'l', [](Machine& m) { m.push_container(DumpKind::list, m.pop_marked()); }},
+        {'t', [](Machine& m) { m.push_container(DumpKind::list, m.pop_marked()); }},
+        {0x85, [](Machine& m) { m.push_last_as_list(1); }},
+        {0x86, [](Machine& m) { m.push_last_as_list(2); }},
+        {0x87, [](Machine& m) { m.push_last_as_list(3); }},
+        {'a', [](Machine& m) { m.append_last(); }},
+        {'e', [](Machine& m) { m.append_marked(DumpKind::list); }},
+        {'s', [](Machine& m) { m.set_last(); }},
+        {'u', [](Machine& m) { m.append_marked(DumpKind::dictionary); }},
+        {0x80, [](Machine& m) { m.begin_protocol(); }},
+        {0x95, [](Machine& m) { m.take(8); }},  // a frame's length, which says nothing new
+        {'(', [](Machine& m) { m.marks_.push_back(m.stack_.size()); }},
+        {'0', [](Machine& m) { m.pop(); }},
+        {'1', [](Machine& m) { m.pop_marked(); }},
+        {'2', [](Machine& m) { m.push(m.top()); }},
+        {'q', [](Machine& m) { m.remember(m.take_number(1)); }},
+        {'r', [](Machine& m) { m.remember(m.take_number(4)); }},
+        {'p', [](Machine& m) { m.remember(m.take_written_key()); }},
+        {0x94, [](Machine& m) { m.remember(m.remembered_); }},
+        {'h', [](Machine& m) { m.recall(m.take_number(1)); }},
+        {'j', [](Machine& m) { m.recall(m.take_number(4)); }},
+        {'g', [](Machine& m) { m.recall(m.take_written_key()); }},
+        {'.', [](Machine& m) { m.stop(); }},
+    };
   }
 
   std::string_view content_;
@@ -366,9 +276,9 @@ class PickleMachine {
   std::size_t begin_ = 0;  ///< of the opcode
   bool stopped_ = false;
   std::vector<Index> stack_;
-  std::vector<std::size_t> marks_;           ///< sizes of the stack
-  std::vector<Index> memo_;                  ///< of keys that count up
-  std::map<std::uint64_t, Index> far_memo_;  ///< of others
+  std::vector<std::size_t> marks_;  ///< sizes of the stack
+  std::vector<Index> memo_;
+  std::uint64_t remembered_ = 0;  ///< values in the memo
 };
 
 }  // namespace

@@ -14,17 +14,14 @@ struct OldestRun {
   std::vector<std::size_t> calls;
 };
 
-bool has_issued_all(const std::vector<std::size_t>& calls, std::size_t call) {
-  return std::find(calls.begin(), calls.end(), call) != calls.end();
-}
-
 void add_edges(const Job& job, std::size_t record, Waits& waits) {
   std::vector<std::size_t>& edges = waits.waits_for[record];
   for (const std::size_t call : waits.calls[record]) {
     for (const Participation& part : job.calls[call].participants) {
       if (part.record == record || part.progress == Progress::completed) continue;
-      const bool waits_here =
-          part.progress == Progress::pending && has_issued_all(waits.calls[part.record], call);
+      const bool waits_here = part.progress == Progress::pending &&
+                              std::binary_search(waits.calls[part.record].begin(),
+                                                 waits.calls[part.record].end(), call);
       if (!waits_here) edges.push_back(part.record);
     }
   }

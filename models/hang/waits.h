@@ -11,7 +11,7 @@ namespace collsim {
 /// Which ranks wait for which, by index of Job::records.
 struct Waits {
   /// The calls that a rank waits in: the oldest that has not completed, and what was issued as one
-  /// with it. Indices of Job::calls.
+  /// with it. Indices of Job::calls, in order.
   std::vector<std::vector<std::size_t>> calls;
   /// The ranks that a rank waits for: they have not issued its call, or wait in an older one.
   std::vector<std::vector<std::size_t>> waits_for;

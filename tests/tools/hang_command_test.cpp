@@ -66,6 +66,17 @@ TEST(HangCommand, finds_none_where_all_is_done) {
   EXPECT_EQ(outcome.out.rfind("no hang: ", 0), 0U) << outcome.out;
 }
 
+TEST(HangCommand, answers_beside_a_cut_off_dump) {
+  const test::TemporaryFile cut("rank_1", "\x80\x02}(");
+  const std::string name = cut.path().string();
+  const Outcome outcome = hang({dumps + "crossed/crossed-rank0.pickle", name});
+  EXPECT_EQ(outcome.status, exit_answer_is_no);
+  EXPECT_EQ(outcome.out.rfind("dump missing: rank 1\n", 0), 0U) << outcome.out;
+  EXPECT_TRUE(outcome.err.starts_with("collsim: rank 1 counts as not dumped: " + name +
+                                      ": byte 4: the pickle is cut off"))
+      << outcome.err;
+}
+
 TEST(HangCommand, refuses_bad_input) {
   const test::TemporaryFile text("rank_0.txt", "hello\n");
   const test::TemporaryFile empty("rank_0", "");

@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/hang/dump_files.h"
 #include "models/hang/dump_formats.h"
@@ -160,6 +161,136 @@ TEST(Pickle, may_hold_itself) {
   EXPECT_EQ(values.parts(values.root()).front(), values.root());
 }
 
+/// Opcodes of pickles.
+std::string text_of(const std::string& text) {
+  std::string length(4, '\0');
+  for (std::size_t i = 0; i < 4; ++i) length[i] = static_cast<char>(text.size() >> (8 * i) & 255U);
+  return "X" + length + text;
+}
+
+std::string times(std::size_t count, const std::string& piece) {
+  std::string text;
+  text.reserve(count * piece.size());
+  for (std::size_t i = 0; i < count; ++i) text += piece;
+  return text;
+}
+
+const std::string remember = "q\x00"s;
+const std::string recall = "h\x00"s;
+
+/// A call that has such further pairs.
+std::string call_with(const std::string& pairs = {}) {
+  return "}(" + text_of("process_group") + text_of("0") + "\x85" + text_of("collective_seq_id") +
+         "K\x01" + text_of("profiling_name") + text_of("nccl:all_reduce") + text_of("state") +
+         text_of("scheduled") + pairs + "u";
+}
+
+std::string dump_with(const std::string& key, const std::string& value) {
+  return "\x80\x02}(" + text_of("version") + text_of("2.10") + text_of(key) + value + "u.";
+}
+
+std::string dump_of_calls(const std::string& calls) {
+  return dump_with("entries", "](" + calls + "e");
+}
+
+/// A dictionary with so many other keys.
+std::string keys(std::size_t count) {
+  std::string pairs;
+  for (std::size_t i = 0; i < count; ++i) pairs += text_of(std::to_string(i)) + "N";
+  return pairs;
+}
+
+/// Small pickles that mean large values many times.
+std::vector<std::string> bombs() {
+  const std::string name(200'000, 'a');
+  std::string ranks = "0";
+  for (int i = 1; i < 10'000; ++i) ranks += "," + std::to_string(i);
+  std::string groups;
+  for (int i = 0; i < 10'000; ++i) groups += text_of(std::to_string(i)) + recall;
+  const std::string shared_groups =
+      "}(" + text_of("a") + "}" + text_of("ranks") + text_of(ranks) + "s" + remember + groups + "u";
+  std::string many_groups;
+  for (int i = 0; i < 700'000; ++i) many_groups += text_of(std::to_string(i)) + recall;
+  const std::string sized = text_of("input_sizes") + "](";
+  const std::string many_calls = times(10'000, recall);
+  const std::string first_name = text_of(name) + remember;
+  return {
+      dump_of_calls(call_with() + remember + times(1'000'000, recall)),
+      dump_of_calls(call_with(keys(20'000)) + remember + times(400'000, recall)),
+      dump_of_calls(
+          call_with(text_of("input_dtypes") + "](" + first_name + times(30'000, recall) + "e")),
+      dump_of_calls(call_with(sized + times(100'000, "]") + "e") + remember + many_calls),
+      dump_of_calls(call_with(sized + "](" + times(20'000, "K\x01") + "e" + remember +
+                              times(1'000'000, recall) + "e") +
+                    times(2, "2") + remember + times(1'000, recall)),
+      dump_of_calls(call_with(text_of("frames") + "]" + "}(" + text_of("name") + text_of(name) +
+                              text_of("filename") + text_of("a.py") + "ua") +
+                    remember + many_calls),
+      dump_of_calls(call_with(text_of("frames") + "](}(" + text_of("filename") +
+                              text_of("torch/" + name) + "u" + remember + times(50'000, recall) +
+                              "e")),
+      dump_with("pg_config", shared_groups),
+      dump_with("pg_config", "}(" + text_of("a") + "}" + remember + many_groups + "u"),
+      dump_of_calls(call_with(sized + "](" + text_of(std::string(200'000, '0')) + remember +
+                              times(2'000, recall) + "ee")),
+  };
+}
+
+TEST(Pickle, that_means_values_too_often_is_refused) {
+  for (const std::string& bomb : bombs()) {
+    EXPECT_LT(bomb.size(), std::size_t{10} << 20U);
+    const auto error = error_of([&] { return read_flight_record("rank_0", bomb); });
+    EXPECT_TRUE(error.starts_with("rank_0: byte ")) << error.substr(0, 200);
+    EXPECT_TRUE(
+        error.ends_with("what is said more than once is over 256 MiB; a dump of fewer "
+                        "calls, groups and ranks"))
+        << error.substr(0, 200);
+  }
+}
+
+TEST(Pickle, with_a_key_of_the_memo_beyond_its_length_is_refused) {
+  const std::string far = "\x80\x02Nr\x00\x00\x00\x10\x94."s;
+  EXPECT_EQ(error_of([&] { return unpickle(far); }).substr(0, 54),
+            "a.pickle: byte 3: 268435456 as a key of the memo; a Fl");
+}
+
+TEST(Pickle, that_repeats_a_call_in_bounds_has_it_as_often) {
+  const std::string calls = call_with(keys(20'000)) + remember + times(20'000, recall);
+  const FlightRecord record = read_flight_record("rank_0", dump_of_calls(calls));
+  ASSERT_EQ(record.entries.size(), 20'001U);
+  EXPECT_EQ(record.entries.back().shape.operation, "all_reduce");
+}
+
+/// What is left of a dump, or stands in its place.
+std::vector<std::string> torn() {
+  const std::string text = dump();
+  const std::string pickle = dump_of_calls(call_with());
+  return {"",
+          "\x80",
+          "\x80\x02",
+          "PK\x03\x04",
+          pickle.substr(0, pickle.size() / 2),
+          pickle.substr(0, pickle.size() - 1),
+          "\x80\x02N.",
+          text.substr(0, text.size() / 2),
+          text.substr(0, text.size() - 1),
+          "a log\n"};
+}
+
+TEST(DumpFiles, count_what_cannot_be_read_as_not_dumped) {
+  const test::TemporaryFile good("rank_1.json", dump());
+  const auto folder = good.path().parent_path();
+  for (const std::string& content : torn()) {
+    const test::TemporaryFile bad(folder / "rank_0", content);
+    const DumpFiles files = load_dumps({good.path().string(), bad.path().string()});
+    EXPECT_EQ(files.records.size(), 1U);
+    ASSERT_EQ(files.unread.size(), 1U);
+    EXPECT_EQ(files.unread.front().rank, 0U);
+    EXPECT_TRUE(files.unread.front().why.starts_with(bad.path().string() + ":"));
+    EXPECT_NE(error_of([&] { return load_dumps({bad.path().string()}); }), "");
+  }
+}
+
 TEST(DumpFiles, passes_over_other_files_and_counts_empty_ones) {
   const test::TemporaryFile dump_file("rank_1.json", dump());
   const auto folder = dump_file.path().parent_path();
@@ -168,7 +299,8 @@ TEST(DumpFiles, passes_over_other_files_and_counts_empty_ones) {
   const DumpFiles files = load_dumps({folder.string()});
   EXPECT_EQ(files.records.size(), 1U);
   EXPECT_EQ(files.skipped.size(), 1U);
-  EXPECT_EQ(files.empty.size(), 1U);
+  ASSERT_EQ(files.unread.size(), 1U);
+  EXPECT_EQ(files.unread.front().rank, 0U);
 }
 
 }  // namespace

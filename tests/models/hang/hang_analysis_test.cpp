@@ -161,5 +161,87 @@ TEST(Hang, with_everything_issued_alike_is_in_nccl) {
   EXPECT_EQ(suspects_of(found), (Ranks{0, 1}));
 }
 
+constexpr std::int64_t second_ns = 1'000'000'000;
+
+/// One call of several ranks: when each issued it, and when it completed or was aborted; 0 for
+/// never. The timeout is 6 s.
+struct TimedCall {
+  std::vector<std::int64_t> issued_s;
+  std::vector<std::int64_t> ended_s;
+  HangVerdict verdict;
+  Ranks suspects;
+  bool is_retired = false;
+};
+
+std::vector<FlightRecord> dumps_of(const TimedCall& call) {
+  std::vector<FlightRecord> records;
+  const std::size_t count = call.issued_s.size();
+  Ranks ranks;
+  for (std::uint32_t rank = 0; rank < count; ++rank) ranks.push_back(rank);
+  for (const std::uint32_t rank : ranks) {
+    FlightRecord record;
+    record.rank = rank;
+    record.groups["0"] = {"0", "default_pg", ranks};
+    for (std::int64_t number = 1; number <= 2; ++number) {
+      FlightEntry entry;
+      entry.group = "0";
+      entry.record = number - 1;
+      entry.collective_sequence = number;
+      entry.shape = {"all_reduce", {64}, {64}, {"Float"}, {"Float"}};
+      entry.created_ns = (number == 1 ? 100 : call.issued_s[rank]) * second_ns;
+      const std::int64_t ended = number == 1 ? 101 : call.ended_s[rank];
+      entry.is_completed = ended > 0;
+      if (entry.is_completed) entry.completed_ns = ended * second_ns;
+      entry.is_retired = number == 1 || call.is_retired;
+      entry.timeout_ms = 6000;
+      if (entry.created_ns > 0) record.entries.push_back(entry);
+    }
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+/// All issue call 2 at 110 s, unless they come late.
+std::vector<TimedCall> timed_calls() {
+  using enum HangVerdict;
+  return {
+      {{110, 110, 110, 110}, {133, 133, 132, 132}, nccl, {0, 1, 2, 3}},
+      {{110, 110}, {116, 116}, nccl, {0, 1}},
+      {{110, 112, 110}, {117, 118, 117}, nccl, {0, 1, 2}},
+      {{110, 110, 110}, {117, 0, 0}, nccl, {0, 1, 2}},
+      {{110, 110, 110}, {0, 117, 117}, nccl, {0, 1, 2}},
+      {{110, 0, 110}, {117, 0, 117}, cpu_side, {1}},
+      {{110, 110, 0, 0}, {117, 0, 0, 0}, cpu_side, {2, 3}},
+      {{110, 121}, {122, 122}, late, {1}},
+      {{110, 115}, {117, 117}, late, {1}},
+      {{110, 110}, {117, 117}, late, {0}, true},
+      {{110, 110}, {111, 112}, no_hang, {}},
+  };
+}
+
+TEST(Hang, of_an_aborted_call_is_in_that_call) {
+  for (const TimedCall& call : timed_calls()) {
+    const Found found = found_in(dumps_of(call));
+    SCOPED_TRACE(testing::PrintToString(call.issued_s) + testing::PrintToString(call.ended_s));
+    EXPECT_EQ(found.analysis.verdict, call.verdict);
+    if (found.analysis.findings.empty()) continue;
+    EXPECT_EQ(suspects_of(found), call.suspects);
+    EXPECT_EQ(call_of(found).sequence, 2);
+  }
+}
+
+TEST(Hang, of_an_aborted_send_is_in_that_send) {
+  std::vector<FlightRecord> records{exchanging(0, "send", 2, 2), exchanging(1, "recv", 2, 2)};
+  for (FlightRecord& record : records) {
+    record.entries.back().timeout_ms = 6000;
+    record.entries.back().completed_ns = record.entries.back().created_ns + 7 * second_ns;
+  }
+  EXPECT_EQ(found_in(records).analysis.verdict, HangVerdict::nccl);
+  records.back().entries.pop_back();
+  const Found found = found_in(records);
+  EXPECT_EQ(found.analysis.verdict, HangVerdict::cpu_side);
+  EXPECT_EQ(suspects_of(found), Ranks{1});
+}
+
 }  // namespace
 }  // namespace collsim

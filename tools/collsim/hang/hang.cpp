@@ -11,6 +11,7 @@
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/hang/hang_report.h"
+#include "tools/collsim/hang/hang_words.h"
 #include "tools/collsim/report/answer.h"
 
 namespace collsim::command {
@@ -55,8 +56,9 @@ Seconds patience_option(const std::string& text) {
 }
 
 void print_notes(const DumpFiles& files, std::ostream& err) {
-  for (const std::string& file : files.empty) {
-    fmt::print(err, "collsim: {}: empty, so its rank counts as not dumped\n", file);
+  for (const UnreadDump& each : files.unread) {
+    fmt::print(err, "collsim: {} counts as not dumped: {}\n",
+               each.rank ? rank_words({*each.rank}) : "a rank", each.why);
   }
   for (const std::string& file : files.skipped) {
     fmt::print(err, "collsim: {}: no dump, passed over\n", file);
@@ -77,7 +79,11 @@ int run_hang(std::span<const std::string> args, std::ostream& out, std::ostream&
   }
   DumpFiles files = load_dumps((*values)["dump"].as<std::vector<std::string>>());
   print_notes(files, err);
-  const Job job = assemble_job(std::move(files.records));
+  std::vector<std::uint32_t> unread;
+  for (const UnreadDump& each : files.unread) {
+    if (each.rank) unread.push_back(*each.rank);
+  }
+  const Job job = assemble_job(std::move(files.records), unread);
   const HangAnalysis analysis = analyse_hang(job, options);
   Answer answer;
   answer.print = [&](std::ostream& to) { print_hang_table(job, analysis, to); };

@@ -114,8 +114,13 @@ std::string gpu_words(const Job& job, const HangFinding& finding) {
 }
 
 std::string nccl_words(const Job& job, const HangFinding& finding) {
-  return fmt::format("{} issued {}, alike, wait in nothing older, and do not complete it.",
-                     rank_words(finding.suspects), call_words(job, finding.call));
+  const auto& parts = job.calls[finding.call].participants;
+  const bool is_aborted = std::any_of(parts.begin(), parts.end(), [](const Participation& part) {
+    return part.entry != nullptr && part.entry->is_completed;
+  });
+  return fmt::format("{} issued {}, alike, wait in nothing older, and do not complete it{}.",
+                     rank_words(finding.suspects), call_words(job, finding.call),
+                     is_aborted ? ": the watchdog aborted it after its timeout" : "");
 }
 
 std::string no_dump_words(const Job& job, const HangFinding& finding) {
