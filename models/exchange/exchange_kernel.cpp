@@ -63,10 +63,10 @@ double share_at(const YamlMapping& keys, std::string_view key) {
 
 KernelRuns runs_of(const YamlValue& value) {
   const YamlMapping keys = value.mapping({"gpu", "network", "ranks", "error"});
-  constexpr std::uint32_t most_ranks = 1U << 17;
+  constexpr std::uint32_t max_ranks = 1U << 17;
   const auto network = keys.find("network");
   return {keys.at("gpu").string(), network ? network->string() : std::string(),
-          static_cast<std::uint32_t>(keys.at("ranks").integer(1, most_ranks)),
+          static_cast<std::uint32_t>(keys.at("ranks").integer(1, max_ranks)),
           keys.at("error").share()};
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 /// NCCL's all_to_all of equal sizes, in whole elements for each rank.
 Bytes equal_size(double bytes_of_pair, Rank ranks) {
-  constexpr double element = 4;  // bytes of a float
+  constexpr double element = 4;      // bytes of a float
   constexpr double rounding = 1e-6;  // a sum of shares may be a little more than the whole
   const auto elements = static_cast<std::int64_t>(std::ceil(bytes_of_pair / element - rounding));
   constexpr std::int64_t bytes_of_element = 4;

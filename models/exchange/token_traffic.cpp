@@ -99,7 +99,7 @@ std::pair<double, double> rung_and_left(const ExpertPool& pool, double time) {
 /// the others comes first with the chance of what is left of them then. Exact for equal weights.
 double miss_chance(const ExpertPool& others, double weight, std::uint32_t count) {
   constexpr double none = 1e-11;  // of an expert
-  constexpr int most_steps = 200;
+  constexpr int max_steps = 200;
   double number = 0;
   for (const auto& [each, of_weight] : others) number += each > 0 ? of_weight : 0;
   if (weight <= 0) return 1;
@@ -108,7 +108,7 @@ double miss_chance(const ExpertPool& others, double weight, std::uint32_t count)
   for (std::uint32_t i = 0; i < count; ++i) {
     if (number - i <= none) return 0;
     auto [rung, left] = rung_and_left(others, time);
-    for (int step = 0; step < most_steps && left > 0 && i - rung > none; ++step) {
+    for (int step = 0; step < max_steps && left > 0 && i - rung > none; ++step) {
       time += (i - rung) / left;  // Newton's, which comes from below
       std::tie(rung, left) = rung_and_left(others, time);
     }

@@ -20,7 +20,7 @@ namespace {
 constexpr double hours_per_year = 8760;
 /// Of a network switch: Quantum-2 and Tomahawk 5 at 400 Gb/s have 64.
 constexpr std::int64_t usual_ports = 64;
-constexpr std::int64_t most_ports = 4096;
+constexpr std::int64_t max_ports = 4096;
 
 std::optional<double> positive_number(std::string_view text) {
   double number = 0;
@@ -86,7 +86,7 @@ NetworkPrices read_network(const YamlValue& value) {
       value.mapping({"rate", "ports", "end", "trunk", "what", "date", "source"});
   const auto ports = keys.find("ports");
   return {keys.at("rate").rate(),
-          static_cast<std::uint32_t>(ports ? ports->integer(4, most_ports) : usual_ports),
+          static_cast<std::uint32_t>(ports ? ports->integer(4, max_ports) : usual_ports),
           read_number(keys.at("end")), read_number(keys.at("trunk")), read_source(keys)};
 }
 

@@ -127,20 +127,37 @@ std::string contradiction(const Recording& recording, const Topology& topology) 
 
 namespace {
 
-/// That a machine has the hosts that a row names, where they divide its ranks: a torn line makes
-/// hosts that do not. A node of more GPUs than any server has is several hosts on one NVLink.
-void require_hosts(const Recording& recording, const RecordedRow& row, const Topology& topology) {
+/// Whether a row names hosts that the machine lacks. A torn line makes hosts that do not divide its
+/// ranks, and a node of more GPUs than any server has is several hosts on one NVLink.
+bool needs_more_hosts(const Recording& recording, const RecordedRow& row,
+                      const Topology& topology) {
   constexpr std::size_t gpus_of_largest_server = 16;
-  const std::uint32_t nodes = topology.node_count();
   const bool is_server = topology.node(0).graph->gpus().size() <= gpus_of_largest_server;
-  if (!recording.names_hosts || !is_server || row.nodes <= nodes || row.ranks % row.nodes != 0) {
-    return;
+  return recording.names_hosts && is_server && row.nodes > topology.node_count() &&
+         row.ranks % row.nodes == 0;
+}
+
+/// Takes out the rows of more hosts than the machine has, with a note. Throws InputError where no
+/// others are left.
+void leave_out_larger(Recording& recording, const Topology& topology) {
+  const auto is_larger = [&](const RecordedRow& row) {
+    return needs_more_hosts(recording, row, topology);
+  };
+  const auto first = std::find_if(recording.rows.begin(), recording.rows.end(), is_larger);
+  if (first == recording.rows.end()) return;
+  const std::uint32_t nodes = topology.node_count();
+  const std::string wrong =
+      fmt::format("{} ranks on {} hosts, and '{}' has {}", first->ranks, first->nodes,
+                  topology.name(), nodes == 1 ? "one node" : fmt::format("{} nodes", nodes));
+  const SourcePosition place{recording.file.string(), first->line, 0};
+  const std::uint32_t asked = first->nodes;
+  const std::size_t left_out = std::erase_if(recording.rows, is_larger);
+  if (recording.rows.empty()) {
+    throw InputError(place, wrong,
+                     fmt::format("a machine of so many nodes: -t MACHINE-x{}", asked));
   }
-  throw InputError(
-      SourcePosition{recording.file.string(), row.line, 0},
-      fmt::format("{} ranks on {} hosts, and '{}' has {}", row.ranks, row.nodes, topology.name(),
-                  nodes == 1 ? "one node" : fmt::format("{} nodes", nodes)),
-      fmt::format("a machine of so many nodes: -t MACHINE-x{}", row.nodes));
+  recording.notes.push_back(fmt::format("{} rows of more hosts are left out, as line {}: {}",
+                                        left_out, place.line, wrong));
 }
 
 }  // namespace
@@ -149,9 +166,9 @@ Recording placed_on(Recording recording, const Topology& topology) {
   const Hosts hosts(topology);
   const auto per_node = static_cast<Rank>(topology.node(0).graph->gpus().size());
   std::set<std::pair<std::uint32_t, std::uint32_t>> changed;
+  leave_out_larger(recording, topology);
   for (RecordedRow& row : recording.rows) {
     if (row.ranks == 0) continue;
-    require_hosts(recording, row, topology);
     const bool fits = row.ranks % row.nodes == 0 && hosts.hold(row);
     if (fits && recording.names_hosts) continue;
     const std::uint32_t nodes = row.ranks <= per_node ? 1 : row.ranks / per_node;

@@ -31,8 +31,8 @@ std::vector<std::string> shipped_machines_of(const Recording& recording);
 std::string contradiction(const Recording& recording, const Topology& topology);
 
 /// A recording as it is on a machine that a person named. Hosts that the recording does not name,
-/// or counts so that the machine cannot have them, are those that so many ranks fill; a note says
-/// so.
+/// or counts so that the machine cannot have them, are those that so many ranks fill. Rows of more
+/// hosts than it has are left out. Notes say so. Throws InputError where no rows are left.
 Recording placed_on(Recording recording, const Topology& topology);
 
 }  // namespace collsim

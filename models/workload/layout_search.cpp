@@ -95,7 +95,7 @@ void LayoutLister::add(TrainingSetup setup) {
     return;
   }
   ++counts_.too_large;
-  if (counts_.least_memory == 0 || bytes < counts_.least_memory) counts_.least_memory = bytes;
+  if (counts_.min_memory == 0 || bytes < counts_.min_memory) counts_.min_memory = bytes;
 }
 
 void LayoutLister::add_software(TrainingSetup setup) {
@@ -191,7 +191,7 @@ std::string why_none(const LayoutCounts& counts, const TrainingSetup& setup) {
     reasons.push_back(
         fmt::format("of those whose replicas divide a batch of {} the smallest needs "
                     "{:.1f} GB of a GPU, of which {:.1f} can be used",
-                    setup.global_batch, counts.least_memory / bytes_of_gigabyte,
+                    setup.global_batch, counts.min_memory / bytes_of_gigabyte,
                     counts.memory / bytes_of_gigabyte));
   }
   if (counts.of_batch > 0 && counts.too_large == 0) {

@@ -111,7 +111,7 @@ struct FoundLayout {
 struct LayoutCounts {
   std::size_t fit = 0;
   std::size_t too_large = 0;       ///< that can be, and need more memory
-  double least_memory = 0;         ///< of these, bytes of a GPU; 0 without any
+  double min_memory = 0;           ///< of these, bytes of a GPU; 0 without any
   double memory = 0;               ///< bytes of a GPU that a layout may need
   std::size_t of_batch = 0;        ///< whose replicas and microbatches do not divide the batch
   std::int64_t smaller_batch = 0;  ///< the nearest that lets one of these run; 0: none
@@ -128,8 +128,9 @@ struct FoundLayouts {
 
 /// Tries all layouts of tensor (inside a node), pipeline, data, context and expert parallelism,
 /// microbatches of 1 to 16, ZeRO 0, 1 and 3, without and with full recomputation, that fit into
-/// memory. Stages may be uneven. Context parallelism of single sequences is tried where nothing else fits. Where nodes have
-/// no power of two of GPUs, layouts of the power of two below are tried as well.
+/// memory. Stages may be uneven. Context parallelism of single sequences is tried where nothing
+/// else fits. Where nodes have no power of two of GPUs, layouts of the power of two below are tried
+/// as well.
 FoundLayouts search_layouts(const MachineCalls& calls, const KernelTable& table,
                             const LayoutSearch& search);
 

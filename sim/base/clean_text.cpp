@@ -83,19 +83,6 @@ std::string clean_text(std::string_view text) {
   return clean;
 }
 
-std::string shortened(std::string_view text, std::size_t most) {
-  if (text.size() <= most) return std::string(text);
-  const auto is_inside = [&](std::size_t place) {
-    return (static_cast<unsigned char>(text[place]) & 0xC0U) == 0x80U;  // of a character of UTF-8
-  };
-  std::size_t head = most / 4 * 3;
-  std::size_t tail = text.size() - most / 4;
-  while (head > 0 && is_inside(head)) --head;
-  while (tail < text.size() && is_inside(tail)) ++tail;
-  return fmt::format("{} ... ({} bytes more) ... {}", text.substr(0, head), tail - head,
-                     text.substr(tail));
-}
-
 std::string without_terminal_sequences(std::string_view text) {
   std::string without;
   without.reserve(text.size());

@@ -27,10 +27,6 @@ TextUnit unit_at(std::string_view text, std::size_t place);
 /// clean stays as it is.
 std::string clean_text(std::string_view text);
 
-/// A text of at most so many bytes and a few words, without its middle where it is longer: what a
-/// message quotes of an input may be the whole input.
-std::string shortened(std::string_view text, std::size_t most);
-
 /// A text of a log without the sequences by which terminals colour: ESC [ ... letter, and
 /// ESC ] ... BEL. Text that has none stays as it is.
 std::string without_terminal_sequences(std::string_view text);

@@ -1,6 +1,6 @@
 #include "sim/base/input_error.h"
 
-#include "sim/base/clean_text.h"
+#include "sim/base/shortened.h"
 
 namespace collsim {
 

@@ -6,10 +6,11 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
-#include "sim/base/text_file.h"
 #include "tests/support/temporary_file.h"
 #include "tests/tools/command_outcome.h"
 
@@ -27,7 +28,8 @@ Outcome shell(const std::string& line, const fs::path& f = {}) {
 }
 
 std::string content_of(const fs::path& file) {
-  return read_text_file(file, "a file").content;
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 /// One call of every reader of files, with `@` where the file's name belongs.
@@ -224,7 +226,9 @@ TEST(Output, never_replaces_its_own_input) {
 
 /// Reads another file: it names the topology of the scenario.
 std::string scenario_on(const fs::path& machine) {
-  return "topology: " + machine.string() + "\ncollective: all_reduce\nalgorithms: [ring]\n";
+  return "collsim: scenario/1\nname: q\ntopology: " + machine.string() +
+         "\ncollective: all_reduce\nsizes: { from: 8 B, to: 8 B, factor: 2 }\n"
+         "runs:\n  - { schedule: textbook, algorithm: ring }\n";
 }
 
 // However an input comes: by an option, within a setting, through another file.
@@ -246,8 +250,9 @@ TEST(Output, never_replaces_an_input_that_an_option_names) {
   expect_refusal("view hgx-h200 -b 8 --env NCCL_TOPO_FILE=@ --output %", costs.path(),
                  costs.path());
   expect_refusal("trace hgx-h200 -b 8 --calibration @ --output %", costs.path(), costs.path());
-  expect_refusal("run switch-8 -a ring -b 8 -e 8 --calibration @ --sliders %", costs.path(),
-                 costs.path());
+  expect_refusal(
+      "run --alpha 1us --bandwidth 50GB/s -n 4 -a ring -b 8 -e 8 --calibration @ --sliders %",
+      costs.path(), costs.path());
   expect_refusal("view @ -b 8 --output " + machine.path().string(), scenario.path(),
                  machine.path());
 }
@@ -271,7 +276,8 @@ TEST(Output, has_nothing_of_a_name_in_the_markup_of_its_scripts) {
   const fs::path page = ring.path().parent_path() / "page.html";
   const std::string name = "\"$F\"";
   for (const std::string& call :
-       {"run switch-8 -n 4 -b 64 -e 64 -a " + name + " --sliders $(dirname " + name + ")/page.html",
+       {"run --alpha 1us --bandwidth 50GB/s -n 4 -b 64 -e 64 -a " + name + " --sliders $(dirname " +
+            name + ")/page.html",
         "view switch-8 -n 4 -b 64 -a " + name + " --output $(dirname " + name + ")/page.html",
         "run switch-8 -n 4 -b 64 -e 64 -a " + name + " --format html > $(dirname " + name +
             ")/page.html"}) {

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "sim/base/data_directory.h"
 #include "tests/support/temporary_file.h"
 #include "tests/tools/command_outcome.h"
 
@@ -94,7 +93,7 @@ std::string answer(const ReadFile& of, const std::string& content) {
 TEST(LineEnds, every_reader_answers_alike) {
   for (const ReadFile& each : read_files()) {
     SCOPED_TRACE(each.command.front() + " " + each.file);
-    std::string content = content_of(data_directory() / each.file);
+    std::string content = content_of(std::filesystem::path(COLLSIM_SOURCE_DIR) / each.file);
     ASSERT_FALSE(content.empty());
     while (content.ends_with('\n')) content.pop_back();
     const std::string plain = answer(each, content + "\n");

@@ -125,8 +125,9 @@ TEST(PlanCommand, plans_for_decoding) {
 TEST(PlanCommand, says_which_questions_of_decoding_have_no_answer) {
   const ShippedData shipped;
   EXPECT_NE(error_of({"dgx-h100", "--decode"}).find("no model"), std::string::npos);
-  EXPECT_NE(error_of({"dgx-h100", "--decode", "--step", "--model", "llama3-70b"}).find("both"),
-            std::string::npos);
+  EXPECT_NE(
+      error_of({"dgx-h100", "--decode", "--step", "--model", "llama3-70b"}).find("not heeded"),
+      std::string::npos);
   EXPECT_NE(error_of({"dgx-h100", "--decode", "--model", "llama3-70b", "--tp", "3"}).find("decode"),
             std::string::npos);
   EXPECT_NE(error_of({"dgx-h100", "--decode", "--model", "llama3-70b", "--kernels", "llama"})

@@ -9,6 +9,7 @@
 #include "models/call/rank_gpus.h"
 #include "models/imports/machine.h"
 #include "models/imports/machine_parts.h"
+#include "tests/support/test_data.h"
 
 namespace collsim {
 namespace {
@@ -20,6 +21,7 @@ struct Case {
 };
 
 TEST(ExchangeTrust, is_wider_on_machines_that_were_not_recorded) {
+  const ShippedData shipped;
   const ExchangeErrors errors;
   for (const Case& each : {Case{"dgx-h100-x2", KernelFamily::deepep, true},
                            Case{"dgx-h100-x4", KernelFamily::deepep_low_latency, true},

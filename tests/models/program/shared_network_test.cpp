@@ -77,7 +77,9 @@ TEST(MachineCallCosts, of_groups_on_one_leaf_feel_no_fabric) {
   for (const Rank per_node : {1U, 4U, 8U}) {
     for (const auto kind : {ProgramCallKind::all_to_all, ProgramCallKind::all_reduce}) {
       const auto time = [&](int ratio) {
-        return time_of(thinned(8, ratio), kind, group_of(per_node, 4), 8 / per_node, Bytes{256 << 20}).value;
+        return time_of(thinned(8, ratio), kind, group_of(per_node, 4), 8 / per_node,
+                       Bytes{256 << 20})
+            .value;
       };
       EXPECT_NEAR(time(4), time(1), 0.01 * time(1)) << per_node << " GPUs of a node";
     }

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "models/imports/machine.h"
-#include "sim/base/clean_text.h"
+#include "sim/base/shortened.h"
 
 namespace collsim::command {
 

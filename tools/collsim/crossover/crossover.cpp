@@ -103,7 +103,7 @@ std::vector<std::vector<DeviceId>> gpus_of(const CallRequest& request,
                             : static_cast<std::uint32_t>(request.topology.gpus().size());
   const std::uint32_t least = by_node ? 1 : 2;
   std::vector<std::vector<DeviceId>> gpus;
-  const auto numbers = parse_numbers(option, values[option].as<OutputFile>().name, least, most);
+  const auto numbers = parse_numbers(option, values[option].as<std::string>(), least, most);
   constexpr std::size_t max_counts = 1000;  // each is a search of NCCL's, and two dozen ways
   if (numbers.size() > max_counts) {
     throw InputError(fmt::format("--{}: {} counts", option, numbers.size()),
