@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <deque>
+#include <stdexcept>
 #include <string>
 
 #include "sim/execution/disturbance.h"
@@ -60,6 +61,7 @@ void report_hang(const CallProgram& program, const WaitingCalls& waiting) {
                         ranks.name, at.op + 1, name.empty() ? "" : fmt::format(" '{}'", name),
                         to_string(at.call.kind), program.communicators[at.call.communicator].name);
   }
+  if (text.empty()) throw std::logic_error("a program hangs and none of its groups waits");
   throw HangError(0, 0, 0, fmt::format("the program hangs: {}", text));
 }
 

@@ -170,8 +170,9 @@ void StepWriter::add_communicators(std::int64_t stage) {
   data_ = add_communicator("dp", stage, setup_.tensor, shard);
   copies_ = add_communicator("copies", stage, setup_.tensor * shard, replicas / shard);
   expert_ = add_communicator("ep", stage, setup_.tensor, setup_.expert);
-  experts_data_ =
-      add_communicator("dp", stage, setup_.tensor * setup_.expert, replicas / setup_.expert);
+  // Where each rank has all experts, their gradients are among the others.
+  const std::int64_t alike = setup_.expert > 1 ? replicas / setup_.expert : 1;
+  experts_data_ = add_communicator("dp", stage, setup_.tensor * setup_.expert, alike);
 }
 
 std::vector<ProgramCall> StepWriter::inner_calls(const LayerPart& part, bool backward) const {

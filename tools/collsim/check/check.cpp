@@ -252,6 +252,12 @@ void prove_machine(const std::string& name, const NcclRequest& request, Tally& t
   }
 }
 
+void require_root_heeded(const po::variables_map& values,
+                         const std::vector<Collective>& collectives) {
+  const bool any = std::any_of(collectives.begin(), collectives.end(), has_root);
+  require_heeded(values, {{"root", any, "broadcast, reduce, gather or scatter"}});
+}
+
 int check_nccl(const po::variables_map& values, std::ostream& out, std::ostream& err) {
   NcclRequest request;
   if (values["collective"].defaulted()) {
@@ -263,6 +269,7 @@ int check_nccl(const po::variables_map& values, std::ostream& out, std::ostream&
     // NCCL has no barrier. Frameworks call all_reduce instead.
     request.collectives.push_back(under_nccl(asked));
   }
+  require_root_heeded(values, request.collectives);
   if (values.count("topology") != 0) {
     request.topologies.push_back(values["topology"].as<std::string>());
     request.max_ranks = max_ranks;
@@ -326,6 +333,7 @@ po::options_description check_options() {
 
 int check_textbook(const po::variables_map& values, std::ostream& out, std::ostream& err) {
   Request request = read_request(values);
+  require_root_heeded(values, {request.collective});
   const auto& named = values["algorithm"].as<std::string>();
   if (names_schedule_file(named) && values["ranks"].defaulted()) {
     if (const auto only = only_ranks(*read_schedule_file(named))) request.rank_counts = {*only};

@@ -21,14 +21,14 @@ std::vector<Mode> modes_of_steps() {
   const std::string model =
       "model global-batch seq precision attention tp-overlap bucket gpipe "
       "cp cp-gather ep shard keep graph by-speed ";
-  const std::string served = "model tp batch context precision eager trace decode prefill";
+  const std::string served = "model tp batch context precision eager trace ";
   return {
       {"step", "--validate", "validate"},
       {"step", "a program", machine + "graph trace", "timeline"},
       {"step", "--check", "subject check"},
       {"step", "--search", machine + model + "search"},
-      {"step", "--decode", machine + served, "timeline"},
-      {"step", "--prefill", machine + served, "timeline"},
+      {"step", "--decode", machine + served + "decode", "timeline"},
+      {"step", "--prefill", machine + served + "prefill", "timeline"},
       {"step", "one training layout",
        machine + model +
            "tp pp interleave zero micro-batch recompute no-sequence-parallel no-overlap trace "
@@ -76,30 +76,31 @@ std::vector<Mode> modes_of_calls() {
       "scenario topology nodes fabric ranks ranks-per-node rank-list calibration fault seed ";
   const std::string numbers = "alpha bandwidth ";
   const std::string sizes = "minbytes maxbytes stepfactor stepbytes ";
-  const std::string call = machine + "collective datatype op root schedule ";
-  const std::string by_nccl = call + "algorithm protocol env nccl-version in-place graph ";
+  const std::string call = machine + "collective datatype root schedule ";
+  const std::string by_nccl = call + "op algorithm protocol env nccl-version in-place graph ";
   const std::string textbook = call + numbers + "algorithm protocol channels chunk ";
   const std::string kernels =
       machine + "collective datatype kernels algorithm env nccl-version graph ";
   const std::string registered =
-      call + "registered algorithm protocol env nccl-version in-place graph ";
+      call + "op registered algorithm protocol env nccl-version in-place graph ";
+  const std::string swept = textbook + "op " + sizes;
   const std::string simulated = "engine exact sliders ";
   const std::string drawn = "over-ranks over-nodes svg png html ";
   return {
       {"run", "--kernels", kernels + sizes, "wide"},
       {"run", "--registered", registered + sizes, "wide"},
       {"run", "NCCL's schedule", by_nccl + sizes + simulated + "nccl-estimate", "wide"},
-      {"run", "a textbook schedule", textbook + sizes + simulated, "wide"},
+      {"run", "a textbook schedule", swept + simulated, "wide"},
       {"estimate", "--kernels", kernels + sizes, "wide"},
       {"estimate", "--registered", registered + sizes, "wide"},
       {"estimate", "NCCL's schedule", by_nccl + sizes + "nccl-estimate", "wide"},
-      {"estimate", "a textbook schedule", textbook + sizes, "wide"},
+      {"estimate", "a textbook schedule", swept, "wide"},
       {"crossover", "--kernels", kernels + sizes + drawn + "map export-thresholds"},
       {"crossover", "NCCL's schedule", by_nccl + sizes + "over-ranks over-nodes"},
       {"crossover", "a map of NCCL's schedule",
        by_nccl + sizes + drawn + "map export-tuner export-env"},
-      {"crossover", "a textbook schedule", textbook + sizes + "over-ranks over-nodes"},
-      {"crossover", "a map of textbook schedules", textbook + sizes + drawn + "map"},
+      {"crossover", "a textbook schedule", swept + "over-ranks over-nodes"},
+      {"crossover", "a map of textbook schedules", swept + drawn + "map"},
       {"explain", "--kernels", kernels + "minbytes"},
       {"explain", "--registered", registered + "minbytes"},
       {"explain", "NCCL's schedule", by_nccl + "minbytes user-buffers"},
