@@ -103,7 +103,8 @@ double distance(const Table& one, const Table& other) {
 /// The tables of one call, those that are alike as one.
 std::vector<Table> joined_alike(const std::map<std::string, Table>& tables) {
   std::vector<Table> unlike;
-  for (const auto& [id, table] : tables) {
+  for (const auto& one : tables) {
+    const Table& table = one.second;
     const auto found = std::find_if(unlike.begin(), unlike.end(), [&](const Table& each) {
       return distance(each, table) <= std::log(tables_apart);
     });

@@ -142,11 +142,11 @@ std::vector<std::string> unpriced_settings(const CallCompiler& compiler, const R
                                            Bytes size) {
   std::optional<NcclAlgorithm> algorithm;
   if (const auto decision = compiler.decide(size).candidate) algorithm = decision->algorithm;
-  std::vector<std::string> settings;
+  std::vector<std::string> unpriced;
   for (const auto& [name, value] : call.variables) {
-    if (unmodelled_price(name, algorithm)) settings.push_back(fmt::format("{}={}", name, value));
+    if (unmodelled_price(name, algorithm)) unpriced.push_back(fmt::format("{}={}", name, value));
   }
-  return settings;
+  return unpriced;
 }
 
 std::vector<std::string> setting_gains(const Predictor& predictor, NcclVersion version) {

@@ -104,7 +104,9 @@ int search(const StepRequest& request, const std::string& name, const MachineCal
   wanted.setup = read_setup(request.values, calls.gpus.size());
   wanted.by_speed = request.values["by-speed"].as<bool>();
   const KernelTable table = load_kernel_table();
-  const auto [layouts, counts] = search_layouts(calls, table, wanted);
+  const FoundLayouts found = search_layouts(calls, table, wanted);
+  const auto& layouts = found.layouts;
+  const auto& counts = found.counts;
   if (layouts.empty()) fmt::print(err, "collsim: {}\n", why_none(counts, wanted.setup));
   const auto price = price_of(StepMachine(calls, table).kernels().gpu().gpu);
   std::vector<Record> rows;
