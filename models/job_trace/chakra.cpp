@@ -18,6 +18,7 @@
 
 #include "models/job_trace/packed_file.h"
 #include "models/job_trace/trace_format.h"
+#include "sim/base/bounded_json.h"
 #include "sim/base/input_error.h"
 
 namespace collsim {
@@ -26,11 +27,8 @@ namespace {
 
 /// JSON is held as a whole, in about ten times its text.
 constexpr std::size_t max_chakra_json = std::size_t{64} << 20U;
-/// Objects, keys and numbers of JSON. One takes some 60 bytes, a node some sixty of them.
-constexpr std::size_t max_chakra_values = 8'000'000;
 constexpr std::size_t max_chakra_message = std::size_t{16} << 20U;
 constexpr std::size_t max_chakra_nodes = 2'000'000;
-constexpr int max_chakra_depth = 64;
 /// Microseconds since 1970 are below 2e15.
 constexpr double max_chakra_number = 1e18;
 constexpr std::string_view chakra_accepted = "a trace of Chakra, as JSON or protobuf messages";
@@ -360,18 +358,9 @@ ChakraNode node_of_json(const std::string& file, const Json& object) {
 }
 
 Json parsed(const std::string& file, const std::string& text) {
-  std::size_t values = 0;
-  const auto limit = [&](int depth, Json::parse_event_t event, Json&) {
-    if (++values > max_chakra_values) {
-      refuse_chakra(file, fmt::format("more than {} values", max_chakra_values));
-    }
-    const bool opens =
-        event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
-    if (opens && depth > max_chakra_depth) refuse_chakra(file, "nested too deep");
-    return true;
-  };
+  const auto refuse = [&](const std::string& wrong) { refuse_chakra(file, wrong); };
   try {
-    return Json::parse(text, limit);
+    return parse_bounded<Json>(text, {}, refuse);
   } catch (const Json::exception&) {
     refuse_chakra(file, "not JSON");
   }

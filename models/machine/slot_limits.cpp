@@ -33,6 +33,7 @@ class NodeWays {
       (nic ? nics : gpus)[{own, way}].push_back(devices_[i].name);
     }
     std::vector<std::string> sentences;
+    sentences.reserve(nics.size() + gpus.size());
     for (const auto& [rates, names] : nics) {
       sentences.push_back(sentence(names, "a network of", rates, "the way to the GPUs"));
     }

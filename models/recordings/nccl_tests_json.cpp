@@ -11,6 +11,7 @@
 #include "models/recordings/named_rows.h"
 #include "models/recordings/readers.h"
 #include "models/recordings/time_unit.h"
+#include "sim/base/bounded_json.h"
 #include "sim/base/clean_text.h"
 #include "sim/base/json_text.h"
 
@@ -27,9 +28,6 @@ SourcePosition position_of(const TextFile& text, std::size_t byte) {
   const auto line_begin = before.rfind('\n') + 1;  // npos + 1 is 0
   return {text.name, static_cast<int>(lines) + 1, static_cast<int>(before.size() - line_begin) + 1};
 }
-
-/// nccl-tests nests five levels. What is much deeper would be freed and printed by recursion.
-constexpr int depth_limit = 64;
 
 /// Where the object ends that a text begins with, as its braces say; nothing if it does not.
 std::optional<std::size_t> end_of_object(std::string_view text) {
@@ -65,14 +63,11 @@ json parse(const TextFile& text) {
                      "a second object: this is JSON Lines, as profilers and NCCL's inspector write",
                      "one object a file, which nccl-tests writes with -J FILE");
   }
-  const auto check_depth = [&](int depth, json::parse_event_t, const json&) {
-    if (depth <= depth_limit) return true;
-    throw InputError(SourcePosition{text.name, 0, 0},
-                     fmt::format("JSON nested deeper than {} levels", depth_limit),
-                     "what nccl-tests writes with -J");
+  const auto refuse = [&](const std::string& wrong) {
+    throw InputError(SourcePosition{text.name, 0, 0}, wrong, "what nccl-tests writes with -J");
   };
   try {
-    return json::parse(text.content, check_depth);
+    return parse_bounded<json>(text.content, {}, refuse);
   } catch (const json::parse_error& error) {
     throw InputError(position_of(text, error.byte), "not JSON", "what nccl-tests writes with -J");
   }
