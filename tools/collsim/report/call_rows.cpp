@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "models/nccl/settings/function.h"
-#include "models/peer_kernels/peer_kernel_table.h"
 #include "models/validation/score.h"
 #include "sim/base/median.h"
 #include "sim/nccl/nccl_plan.h"
@@ -327,11 +326,8 @@ std::string model_of(const Section& section) {
            "algorithm of that name (-a) sends messages, which take other times";
   }
   if (is_under_nccl(*section.run)) return {};
-  const std::vector<PeerKernelCost> kernels = load_peer_kernels().costs;
-  const bool is_kernel = std::any_of(kernels.begin(), kernels.end(), [&](const auto& each) {
-    return each.kernel == section.run->algorithm;
-  });
-  if (!is_kernel) return {};
+  // Engines name their kernels so; the table of these would take longer to read than the call.
+  if (!section.run->algorithm.ends_with("_shot")) return {};
   return fmt::format(
       "{} sends messages, as a program on NCCL's primitives would; the kernel of that name in "
       "inference engines loads from its peers' memory and takes another time: --kernels vllm",
