@@ -274,13 +274,12 @@ TEST(Output, has_nothing_of_a_name_in_the_markup_of_its_scripts) {
   const test::TemporaryFile ring("<!--<script>.yaml",
                                  content_of(source / "docs/learn/schedules/ring.yaml"));
   const fs::path page = ring.path().parent_path() / "page.html";
-  for (const std::string call :
-       {"run --alpha 1us --bandwidth 50GB/s -n 4 -b 64 -e 64 -a \"$F\" --sliders \"$(dirname "
-        "\"$F\")/page.html\"",
-        "view switch-8 -n 4 -b 64 -a \"$F\" --output \"$(dirname \"$F\")/page.html\"",
-        "run switch-8 -n 4 -b 64 -e 64 -a \"$F\" --format html > \"$(dirname "
-        "\"$F\")/page.html\""}) {
-    const Outcome outcome = shell(program + " " + call, ring.path());
+  const std::string output = "\"$(dirname \"$F\")/page.html\"";
+  for (const std::string& call :
+       {"run --alpha 1us --bandwidth 50GB/s -n 4 -b 64 -e 64 -a @ --sliders " + output,
+        "view switch-8 -n 4 -b 64 -a @ --output " + output,
+        "run switch-8 -n 4 -b 64 -e 64 -a @ --format html > " + output}) {
+    const Outcome outcome = shell(with_file(call, "\"$F\""), ring.path());
     EXPECT_EQ(outcome.status, exit_ok) << call << outcome.out;
     EXPECT_EQ(content_of(page).find("<!--<script>"), std::string::npos) << call;
     fs::remove(page);
