@@ -102,8 +102,9 @@ TEST(Chakra, refuses_damaged_files) {
   EXPECT_NE(refusal_of("{\"workload_graph\": 1}").find("no workload_graph"), std::string::npos);
   EXPECT_NE(refusal_of("{\"workload_graph\": [{\"runtime\": -1}]}").find("-1 us"),
             std::string::npos);
-  EXPECT_NE(refusal_of("{\"workload_graph\": " + std::string(100, '[')).find("nested deeper than 64"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal_of("{\"workload_graph\": " + std::string(100, '[')).find("nested deeper than 64"),
+      std::string::npos);
 }
 
 TEST(TraceFormat, tells_formats_by_their_first_bytes) {
