@@ -6,7 +6,8 @@ function(collsim_unity_groups target)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   get_target_property(sources ${target} SOURCES)
   execute_process(
-    COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/cmake/unity_groups.py" ${sources}
+    COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/cmake/unity_groups.py"
+      "${CMAKE_BINARY_DIR}/unity-groups-${target}.txt" ${sources}
     WORKING_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}"
     OUTPUT_VARIABLE groups OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   string(REPLACE "\n" ";" groups "${groups}")

@@ -1,8 +1,9 @@
-"""Sorts source files into groups that compile as one: unity_groups.py FILE...
+"""Sorts source files into groups that compile as one: unity_groups.py KEPT FILE...
 
 Two files share a group only if neither mentions a name that the other declares for itself, in an
 anonymous namespace, say. So nothing in a group is declared twice or shadowed by another file, and what
-its own file does not use is still unused. Prints a line "GROUP FILE" per file.
+its own file does not use is still unused. Prints a line "GROUP FILE" per file, and keeps the lines in KEPT: next
+time a file stays in its group if it may, so that a new file does not make all others compile again.
 """
 import pathlib
 import re
@@ -38,32 +39,50 @@ class Group:
     def __init__(self):
         self.files, self.names, self.words, self.lines = [], set(), set(), 0
 
-    def takes(self, names, words, lines):
-        return (self.lines + lines <= MOST_LINES and self.names.isdisjoint(words)
-                and self.words.isdisjoint(names))
+    def takes(self, source):
+        return (self.lines + source.lines <= MOST_LINES and self.names.isdisjoint(source.words)
+                and self.words.isdisjoint(source.names))
 
-    def add(self, file, names, words, lines):
-        self.files.append(file)
-        self.names |= names
-        self.words |= words
-        self.lines += lines
+    def add(self, source):
+        self.files.append(source.file)
+        self.names |= source.names
+        self.words |= source.words
+        self.lines += source.lines
+
+
+class Source:
+    def __init__(self, file):
+        text = pathlib.Path(file).read_text()
+        self.file, self.names, self.lines = file, own_names(text), text.count("\n")
+        self.words = set(re.findall(r"[A-Za-z_]\w*", NOT_CODE.sub("", text)))
+
+
+def kept_groups(kept):
+    """Each file's group of last time."""
+    lines = kept.read_text().splitlines() if kept.exists() else []
+    return {file: int(number) for number, file in (line.split(" ", 1) for line in lines)}
 
 
 def main():
-    groups = []
-    for file in sorted(sys.argv[1:]):
-        text = pathlib.Path(file).read_text()
-        names = own_names(text)
-        words = set(re.findall(r"[A-Za-z_]\w*", NOT_CODE.sub("", text)))
-        lines = text.count("\n")
-        group = next((g for g in groups if g.takes(names, words, lines)), None)
+    kept = pathlib.Path(sys.argv[1])
+    before = kept_groups(kept)
+    groups = [Group() for _ in range(max(before.values(), default=-1) + 1)]
+    new = []
+    for source in map(Source, sorted(sys.argv[2:])):
+        number = before.get(source.file)
+        if number is not None and groups[number].takes(source):
+            groups[number].add(source)
+        else:
+            new.append(source)
+    for source in new:
+        group = next((each for each in groups if each.takes(source)), None)
         if group is None:
             group = Group()
             groups.append(group)
-        group.add(file, names, words, lines)
-    for number, group in enumerate(groups):
-        for file in group.files:
-            print(number, file)
+        group.add(source)
+    lines = "".join(f"{number} {file}\n" for number, group in enumerate(groups) for file in group.files)
+    kept.write_text(lines)
+    print(lines, end="")
 
 
 main()
