@@ -55,7 +55,8 @@ void add_software(const TrainingSetup& setup, NamedSetups& all) {
     add(fmt::format("--zero {}", zero), [&](TrainingSetup& each) { each.zero = zero; });
   }
   if (setup.zero == 3 && setup.reshard) {
-    add("--keep (parameters stay gathered)", [](TrainingSetup& each) { each.reshard = false; });
+    add("--no-reshard (parameters stay gathered)",
+        [](TrainingSetup& each) { each.reshard = false; });
   }
   add(fmt::format("--micro-batch {}", 2 * setup.micro_batch),
       [](TrainingSetup& each) { each.micro_batch *= 2; });
