@@ -75,7 +75,8 @@ CauseSigns read_signs(const YamlMapping& row) {
     }
   }
   if (const auto lines = row.find("lines")) {
-    for (const auto& [line, odds] : lines->free_mapping().entries()) {
+    const YamlMapping all = lines->free_mapping();
+    for (const auto& [line, odds] : all.entries()) {
       signs.lines.push_back({line.string(), odds_of(odds)});
     }
   }
