@@ -14,6 +14,26 @@ namespace collsim {
 
 namespace {
 
+/// A connection on a machine.
+struct LaidConnection {
+  std::uint32_t channel = 0;
+  Connection ends{};
+  const Wire* wire = nullptr;
+};
+
+/// An all_reduce as closed forms see it.
+struct ClosedCall {
+  std::string_view algorithm;
+  const Placement* placement = nullptr;
+  std::uint32_t channels = 1;
+  std::uint32_t loops = 1;  ///< of the first channel,
+  double bytes = 0;         ///< and its data
+  ChunkSizes chunks{};
+  Chunking chunking{};
+  std::vector<LaidConnection> connections{};  ///< by channel
+  std::vector<BytesPerSecond> capacities{};   ///< by ResourceId
+};
+
 /// Who uses a resource, on all channels that carry data.
 struct Usage {
   std::size_t at_once = 0;  ///< flows if every rank talks to one peer at a time
@@ -149,27 +169,34 @@ std::optional<Levels> uniform_levels(const ClosedCall& call, const ProtocolConst
   return levels;
 }
 
-std::optional<Estimate> try_closed_form(const Plan& plan, const Placement& placement,
-                                        const DataPartition& partition, const Wiring& wiring,
-                                        const ProtocolConstants& cost) {
-  if (plan.collective != Collective::all_reduce) return std::nullopt;
-  if (!plan.schedule(0).agents().empty()) return std::nullopt;  // no form knows switches that add
-  ClosedCall call{plan.algorithm,
-                  &placement,
-                  partition.channels(),
-                  partition.loops(0),
-                  static_cast<double>(partition.bytes_of(0).count),
-                  chunk_sizes(partition, plan.schedule(0).chunks()),
-                  partition.chunking(),
-                  {},
-                  wiring.capacities};
-  for (std::uint32_t channel = 0; channel < partition.channels(); ++channel) {
-    const auto connections = plan.schedule(channel).connections();
-    for (std::size_t i = 0; i < connections.size(); ++i) {
-      call.connections.push_back({channel, connections[i], &wiring.wires[channel][i]});
-    }
+/// The form at its hops; nothing where those of a level are unlike.
+std::optional<Estimate> estimate_by_form(const ClosedCall& call, const ProtocolConstants& cost) {
+  const auto levels = uniform_levels(call, cost);
+  if (!levels) return std::nullopt;
+  const bool two_levels = levels->intra && levels->inter;
+  const bool composed = call.algorithm.starts_with("hierarchical");
+  if (two_levels && !composed && !alike(*levels->intra, *levels->inter)) return std::nullopt;
+  ClosedFormInput input;
+  input.placement = *call.placement;
+  // Channel 0 has the largest share; where the data divide evenly, all are the same.
+  input.loops = std::max<std::uint32_t>(call.loops, 1);
+  input.bytes = cost.wire_factor * call.bytes;
+  const bool is_whole = call.channels == 1 && input.loops == 1 && call.chunking.slices == 1;
+  const bool by_largest = is_whole && goes_by_largest_chunk(call.algorithm);
+  if (by_largest) {
+    const Bytes evened = call.chunks.count * call.chunks.largest;
+    input.bytes = cost.wire_factor * static_cast<double>(evened.count);
   }
-  return closed_estimate(call, cost);
+  input.inter = levels->inter ? *levels->inter : levels->intra.value_or(HopCost{});
+  input.intra = levels->intra.value_or(input.inter);
+  const auto time = closed_form(call.algorithm, input);
+  if (!time) return std::nullopt;
+  Estimate estimate{*time, EstimateMethod::closed_form, std::nullopt};
+  if (!call.chunks.alike && !by_largest) estimate.method = EstimateMethod::formula;
+  if (call.channels == 1 && call.chunks.alike) {
+    estimate.form = form_terms(call.algorithm, input);
+  }
+  return estimate;
 }
 
 /// No form knows thread blocks that differ by their links.
@@ -209,33 +236,27 @@ Trust trust_by(EstimateMethod method, Trust basis) {
   return only_near ? Trust::derived : basis;
 }
 
-std::optional<Estimate> closed_estimate(const ClosedCall& call, const ProtocolConstants& cost) {
-  const auto levels = uniform_levels(call, cost);
-  if (!levels) return std::nullopt;
-  const bool two_levels = levels->intra && levels->inter;
-  const bool composed = call.algorithm.starts_with("hierarchical");
-  if (two_levels && !composed && !alike(*levels->intra, *levels->inter)) return std::nullopt;
-  ClosedFormInput input;
-  input.placement = *call.placement;
-  // Channel 0 has the largest share; where the data divide evenly, all are the same.
-  input.loops = std::max<std::uint32_t>(call.loops, 1);
-  input.bytes = cost.wire_factor * call.bytes;
-  const bool is_whole = call.channels == 1 && input.loops == 1 && call.chunking.slices == 1;
-  const bool by_largest = is_whole && goes_by_largest_chunk(call.algorithm);
-  if (by_largest) {
-    const Bytes evened = call.chunks.count * call.chunks.largest;
-    input.bytes = cost.wire_factor * static_cast<double>(evened.count);
+std::optional<Estimate> closed_estimate(const Plan& plan, const Wiring& wiring,
+                                        const Placement& placement, const DataPartition& partition,
+                                        std::uint32_t chunks, const ProtocolConstants& cost) {
+  if (plan.collective != Collective::all_reduce) return std::nullopt;
+  if (!plan.schedule(0).agents().empty()) return std::nullopt;  // no form knows switches that add
+  ClosedCall call{plan.algorithm,
+                  &placement,
+                  partition.channels(),
+                  partition.loops(0),
+                  static_cast<double>(partition.bytes_of(0).count),
+                  chunk_sizes(partition, chunks),
+                  partition.chunking(),
+                  {},
+                  wiring.capacities};
+  for (std::uint32_t channel = 0; channel < partition.channels(); ++channel) {
+    const auto connections = plan.schedule(channel).connections();
+    for (std::size_t i = 0; i < connections.size(); ++i) {
+      call.connections.push_back({channel, connections[i], &wiring.wires[channel][i]});
+    }
   }
-  input.inter = levels->inter ? *levels->inter : levels->intra.value_or(HopCost{});
-  input.intra = levels->intra.value_or(input.inter);
-  const auto time = closed_form(call.algorithm, input);
-  if (!time) return std::nullopt;
-  Estimate estimate{*time, EstimateMethod::closed_form, std::nullopt};
-  if (!call.chunks.alike && !by_largest) estimate.method = EstimateMethod::formula;
-  if (call.channels == 1 && call.chunks.alike) {
-    estimate.form = form_terms(call.algorithm, input);
-  }
-  return estimate;
+  return estimate_by_form(call, cost);
 }
 
 CriticalPath uncontended_critical_path(const Plan& plan, const DataPartition& partition,
@@ -255,7 +276,8 @@ Estimate estimate(const Plan& plan, const Placement& placement, const DataPartit
       cost.startup(protocol, plan.collective, busy_channels(plan, partition), warps);
   if (is_idle(partition) || plan.ranks() == 1) return {launch};
   auto form = may_have_closed_form(cost, protocol)
-                  ? try_closed_form(plan, placement, partition, wiring, cost.of(protocol))
+                  ? closed_estimate(plan, wiring, placement, partition, plan.schedule(0).chunks(),
+                                    cost.of(protocol))
                   : std::nullopt;
   if (form) {
     if (launch.value > 0) form->form.reset();  // it knows no launch

@@ -25,19 +25,14 @@ enum class EstimateMethod : std::uint8_t {
   critical_path,
   /// A formula of classes of ranks and links (docs/estimate.md): near, not exact.
   formula,
+  /// The messages of the call, or of small clusters from whose times it is continued: near.
+  simulation,
 };
 
 struct Estimate {
   Seconds time;
   EstimateMethod method = EstimateMethod::closed_form;
   std::optional<FormulaTerms> form{};  ///< of a closed form, where it is so simple
-};
-
-/// A connection on a machine.
-struct LaidConnection {
-  std::uint32_t channel = 0;
-  Connection ends{};
-  const Wire* wire = nullptr;
 };
 
 /// The chunks of a call's loops, on all channels.
@@ -48,25 +43,16 @@ struct ChunkSizes {
 };
 ChunkSizes chunk_sizes(const DataPartition& partition, std::uint32_t count);
 
-/// An all_reduce as closed forms see it.
-struct ClosedCall {
-  std::string_view algorithm;
-  const Placement* placement = nullptr;
-  std::uint32_t channels = 1;
-  std::uint32_t loops = 1;  ///< of the first channel,
-  double bytes = 0;         ///< and its data
-  ChunkSizes chunks{};
-  Chunking chunking{};
-  std::vector<LaidConnection> connections{};  ///< by channel
-  std::vector<BytesPerSecond> capacities{};   ///< by ResourceId
-};
-
 /// Whether a closed form can know what thread blocks cost: not the time of their work.
 bool may_have_closed_form(const Calibration& cost, Protocol protocol);
 
-/// The algorithm's closed form without launch, where it may have one and all hops of a level are
-/// alike. Its method is `formula` where chunks are unlike, so that the form is near, not exact.
-std::optional<Estimate> closed_estimate(const ClosedCall& call, const ProtocolConstants& cost);
+/// The closed form, without launch, of a call of ranks with that placement and cut, of which one
+/// loop has so many chunks. `plan` and `wiring` are its own, or those of fewer such ranks whose
+/// hops are like all others. Nothing where the algorithm has no form or hops of a level are unlike.
+/// Its method is `formula` where chunks are unlike, so that the form is near, not exact.
+std::optional<Estimate> closed_estimate(const Plan& plan, const Wiring& wiring,
+                                        const Placement& placement, const DataPartition& partition,
+                                        std::uint32_t chunks, const ProtocolConstants& cost);
 
 /// What a time is worth that was found so, on a machine whose constants are worth `basis`: only a
 /// closed form is exact where they are.

@@ -43,7 +43,9 @@ std::vector<bool> touched_ranks(const CallCompiler& compiler) {
 }
 
 std::set<Rank> touched_nodes(const CallCompiler& compiler) {
-  const RankNodes of_ranks = compiler.nccl()->rank_nodes();
+  const RankNodes of_ranks = compiler.nccl() != nullptr
+                                 ? compiler.nccl()->rank_nodes()
+                                 : RankNodes(ranks_per_node(compiler.placement()));
   const std::vector<bool> touched = touched_ranks(compiler);
   std::set<Rank> nodes;
   for (Rank rank = 0; rank < touched.size(); ++rank) {

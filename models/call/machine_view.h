@@ -23,7 +23,7 @@ std::vector<bool> touched_ranks(const CallCompiler& compiler);
 std::vector<double> speeds_of(const CallCompiler& compiler);
 
 /// The nodes of a call, in the order of its ranks, that have any of touched_ranks(). Ranks are
-/// grouped by node.
+/// grouped by node; a textbook's nodes have equally many.
 std::set<Rank> touched_nodes(const CallCompiler& compiler);
 
 /// The machine of a call as it is at one instant, under NCCL's rules: what faults have made of

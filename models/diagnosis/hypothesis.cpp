@@ -3,42 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
 #include "models/call/rank_gpus.h"
-#include "models/diagnosis/twin_causes.h"
 #include "models/diagnosis/used_links.h"
 
 namespace collsim {
 
 namespace {
 
-using Settings = std::map<std::string, std::string>;
-
-constexpr const char* of_its_rate = "at {} of its rate";
-const std::vector<double> shares{0.02, 0.05, 0.1, 0.18, 0.25, 0.35, 0.5, 0.7, 0.85};
-
-/// Of what a host's memory carries; a smaller share is another cause's.
-constexpr double min_of_host_memory = 0.1;
-
-/// Of what a NIC carries: 1 Gb/s beside 400 Gb/s.
-constexpr double min_of_interface = 0.002;
-
-/// A share of what a part has. Parts that fail lose lanes, links or a step of their rate, down to
-/// one of sixteen or eighteen; a share that is smaller is no slow part.
-CauseParameter share_left(std::string text) {
-  constexpr double least = 1.0 / 18;
-  return {std::move(text), shares, true, 1, std::pair(least, 0.9), shares.front()};
-}
-
-/// A cause that is a setting, whoever made it.
-Hypothesis setting(std::string cause, std::string text, std::string check, Settings variables) {
-  return {std::move(cause), std::move(text), std::move(check), std::nullopt,
-          [change = Deviation{std::move(variables)}](double) { return change; }};
-}
+/// A change of the machine or the call by a cause that has a value, if it has one.
+using Change = std::function<Deviation(double value)>;
 
 /// Links that have a share of their bandwidth left, both ways.
 MachineFaults slowed(const Topology& topology, const std::vector<LinkId>& links, double share,
@@ -53,13 +31,16 @@ MachineFaults slowed(const Topology& topology, const std::vector<LinkId>& links,
   return {{fault}};
 }
 
-/// A cause that leaves links a share of their bandwidth.
-Hypothesis slow_links(std::string cause, std::string text, std::string check,
-                      const Topology& topology, std::vector<LinkId> links) {
-  return {std::move(cause), std::move(text), std::move(check), share_left(of_its_rate),
-          [&topology, links = std::move(links)](double share) {
-            return Deviation{{}, slowed(topology, links, share)};
-          }};
+/// The change that leaves links a share of their bandwidth.
+Change slow_links(const Topology& topology, std::vector<LinkId> links) {
+  return [&topology, links = std::move(links)](double share) {
+    return Deviation{{}, slowed(topology, links, share)};
+  };
+}
+
+/// The change that a setting is, whoever made it.
+Change setting(std::map<std::string, std::string> variables) {
+  return [change = Deviation{std::move(variables)}](double) { return change; };
 }
 
 /// So many places of a cause are tried: all of a small cluster, of a large one some of all over it.
@@ -71,16 +52,6 @@ std::vector<Place> spread_over(const std::vector<Place>& all) {
   const std::size_t count = std::min(all.size(), max_places);
   for (std::size_t i = 0; i < count; ++i) some.push_back(all[i * all.size() / count]);
   return some;
-}
-
-/// A cause that acts in one of several places.
-Hypothesis somewhere(std::string cause, std::string text, std::string check,
-                     std::optional<CauseParameter> parameter, std::vector<CausePlace> places) {
-  Hypothesis hypothesis{std::move(cause), std::move(text), std::move(check), std::move(parameter),
-                        places.front().change};
-  hypothesis.place = places.front().name;
-  hypothesis.places = std::move(places);
-  return hypothesis;
 }
 
 /// Places in which one link has a share of its bandwidth left.
@@ -123,21 +94,14 @@ std::vector<CausePlace> rank_places(Rank ranks, RankFault (*fault_of)(Rank rank,
   return places;
 }
 
-/// Chosen by what operators of clusters report: one port or cable of many goes bad more often than
-/// all of them do, a setting of the fabric more often than the PCIe of all hosts.
-double commonness_of(std::string_view cause) {
-  constexpr auto common = std::to_array<std::pair<std::string_view, double>>({
-      {"slow-port", 3},
-      {"no-gpudirect", 3},
-      {"slow-network", 2},
-      {"slow-nvlink", 2},
-      {"slow-gpu", 2},
-      {"fewer-nics", 2},
-      {"sockets", 2},
-  });
-  const auto* const found = std::find_if(common.begin(), common.end(),
-                                         [&](const auto& each) { return each.first == cause; });
-  return found == common.end() ? 1 : found->second;
+/// A row of the table that does what `change` says.
+Hypothesis hypothesis_of(const CauseRow& row, Change change) {
+  Hypothesis made{row.cause, row.text, row.check, row.parameter, std::move(change)};
+  made.weight = row.weight;
+  made.commonness = row.commonness;
+  made.remedy = row.remedy;
+  made.signs = row.signs;
+  return made;
 }
 
 class Catalogue {
@@ -146,7 +110,8 @@ class Catalogue {
       : compiler_(compiler),
         topology_(compiler.topology()),
         call_(call),
-        used_(used_links(compiler, {Bytes{64 << 10}, Bytes{64 << 20}})) {}
+        used_(used_links(compiler, {Bytes{64 << 10}, Bytes{64 << 20}})),
+        rows_(load_causes()) {}
 
   std::vector<Hypothesis> take() && {
     add_transports();
@@ -154,65 +119,46 @@ class Catalogue {
     add_links();
     add_choices();
     add_ranks();
-    add_twins({call_.nodes > 1, has_rdma(), !used_.nvlinks.empty(), nic_names().size()}, all_);
-    for (Hypothesis& each : all_) each.commonness = commonness_of(each.cause);
+    add_twins();
     return std::move(all_);
   }
 
  private:
   const Nccl* nccl() const { return compiler_.nccl(); }
 
+  Hypothesis& add(std::string_view cause, Change change) {
+    all_.push_back(hypothesis_of(cause_row(rows_, cause), std::move(change)));
+    return all_.back();
+  }
+
+  /// A cause that acts in one of several places.
+  void add(std::string_view cause, std::vector<CausePlace> places) {
+    Hypothesis& added = add(cause, places.front().change);
+    added.place = places.front().name;
+    added.places = std::move(places);
+  }
+
   /// Peer-to-peer or RDMA that is not used.
   void add_transports() {
     const std::uint32_t per_node = call_.ranks / call_.nodes;
     if (per_node > 1 && !nccl()->through_host_memory(0, 1)) {
-      all_.push_back({"p2p-disabled", "no peer-to-peer: GPUs of a node talk through host memory",
-                      "NCCL_P2P_DISABLE, NCCL_P2P_LEVEL, IOMMU and ACS, isolation of containers; "
-                      "NCCL_DEBUG=INFO says `via SHM`",
-                      CauseParameter{"which moves data at {} of its rate",
-                                     {0.1, 0.18, 0.25, 0.35, 0.5, 0.7, 1},
-                                     true,
-                                     1,
-                                     std::pair(0.5, 1.0),
-                                     min_of_host_memory},
-                      [links = host_links(), &topology = topology_](double share) {
-                        Deviation change{{{"NCCL_P2P_DISABLE", "1"}, {"NCCL_NVLS_ENABLE", "0"}}};
-                        if (share < 1) change.faults = slowed(topology, links, share);
-                        return change;
-                      }});
+      add("p2p-disabled", [links = host_links(), &topology = topology_](double share) {
+        Deviation change{{{"NCCL_P2P_DISABLE", "1"}, {"NCCL_NVLS_ENABLE", "0"}}};
+        if (share < 1) change.faults = slowed(topology, links, share);
+        return change;
+      });
     }
     if (call_.nodes == 1 || !has_rdma()) return;
     // A host has one interface for TCP, however many NICs it has for RDMA.
-    Hypothesis sockets{"sockets", "TCP in place of RDMA",
-                       "NCCL_IB_DISABLE, NCCL_NET, /dev/infiniband in the container; "
-                       "NCCL_DEBUG=INFO says `NET/Socket`",
-                       CauseParameter{"over a network {} as fast",
-                                      {0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1},
-                                      true,
-                                      1,
-                                      std::nullopt,
-                                      min_of_interface},
-                       [this_ports = used_.ports, &topology = topology_,
-                        interface = "=" + nic_names().front()](double share) {
-                         Deviation change{{{"NCCL_IB_DISABLE", "1"}, {"NCCL_IB_HCA", interface}}};
-                         if (share < 1) change.faults = slowed(topology, this_ports, share);
-                         return change;
-                       }};
-    all_.push_back(std::move(sockets));
-    // Without GPUDirect every byte crosses the links between switch and CPU twice as well, so that
-    // NICs get a half or less, and messages come later.
-    all_.push_back({"no-gpudirect", "no GPUDirect RDMA: NICs read and write host memory",
-                    "nvidia-peermem or dma-buf, ACS, NCCL_NET_GDR_LEVEL; NCCL_DEBUG=INFO has no "
-                    "`GDRDMA`",
-                    CauseParameter{"NICs at {} of their rate",
-                                   {0.12, 0.2, 0.3, 0.4, 0.5, 0.65},
-                                   true,
-                                   1,
-                                   std::pair(0.3, 0.7),
-                                   min_of_host_memory},
-                    [ports = used_.ports, &topology = topology_](double share) {
-                      return Deviation{{}, slowed(topology, ports, share, microseconds(1.5))};
-                    }});
+    add("sockets", [ports = used_.ports, &topology = topology_,
+                    interface = "=" + nic_names().front()](double share) {
+      Deviation change{{{"NCCL_IB_DISABLE", "1"}, {"NCCL_IB_HCA", interface}}};
+      if (share < 1) change.faults = slowed(topology, ports, share);
+      return change;
+    });
+    add("no-gpudirect", [ports = used_.ports, &topology = topology_](double share) {
+      return Deviation{{}, slowed(topology, ports, share, microseconds(1.5))};
+    });
   }
 
   /// PCIe, and what joins sockets, of the nodes of the call; one direction of each.
@@ -240,33 +186,17 @@ class Catalogue {
   void add_network() {
     if (used_.ports.empty()) return;
     const DeviceId port = end_in_node(topology_, used_.ports.front());
-    const std::string where =
-        "link rate and error counters of every port (ibstat, perfquery, "
-        "ethtool -S); then pairs of hosts";
     const bool has_nic = topology_.device(port).kind == DeviceKind::nic;
-    all_.push_back(somewhere("slow-port", "one NIC port of one host is slow", where,
-                             share_left(of_its_rate), slow_link_places(topology_, used_.ports)));
+    add("slow-port", slow_link_places(topology_, used_.ports));
     if (used_.ports.size() > call_.nodes && has_nic) {
-      all_.push_back(somewhere("dead-port",
-                               "one NIC port of one host is dead, and others carry its traffic",
-                               where, std::nullopt, dead_link_places(topology_, used_.ports)));
+      add("dead-port", dead_link_places(topology_, used_.ports));
     }
-    all_.push_back(slow_links("slow-network", "all NIC ports are slow",
-                              "the ports' rate, MTU, congestion (PFC, ECN), NCCL_IB_* settings",
-                              topology_, used_.ports));
-    all_.push_back({"slow-messages", "every message between hosts takes longer",
-                    "late completions of NICs (interrupt moderation), PFC and ECN of RoCE, "
-                    "ib_write_lat between hosts",
-                    CauseParameter{"by {} us", {2, 5, 15, 40, 100, 300, 1000}, true, 1e5},
-                    [ports = used_.ports, &topology = topology_](double value) {
-                      return Deviation{{}, slowed(topology, ports, 1, microseconds(value))};
-                    }});
+    add("slow-network", slow_links(topology_, used_.ports));
+    add("slow-messages", [ports = used_.ports, &topology = topology_](double value) {
+      return Deviation{{}, slowed(topology, ports, 1, microseconds(value))};
+    });
     add_fewer_nics();
-    if (!used_.switches.empty()) {
-      all_.push_back(slow_links("oversubscription", "links between switches are oversubscribed",
-                                "uplinks of leaf switches, adaptive routing, other jobs", topology_,
-                                used_.switches));
-    }
+    if (!used_.switches.empty()) add("oversubscription", slow_links(topology_, used_.switches));
   }
 
   std::vector<std::string> nic_names() const {
@@ -280,36 +210,27 @@ class Catalogue {
   void add_fewer_nics() {
     const std::vector<std::string> names = nic_names();
     if (names.size() < 2) return;
-    CauseParameter counts{"{} of " + fmt::format("{} NICs", names.size()), {}, false};
+    CauseParameter& counts = *add("fewer-nics", [names](double value) {
+                                const auto count = static_cast<std::size_t>(value);
+                                std::vector<std::string> some;
+                                for (std::size_t i = 0; i < count; ++i) {
+                                  some.push_back(names[i * names.size() / count]);
+                                }
+                                const std::string list = fmt::format("={}", fmt::join(some, ","));
+                                return Deviation{{{"NCCL_IB_HCA", list}}};
+                              }).parameter;
+    constexpr std::string_view all = "{all}";
+    counts.text.replace(counts.text.find(all), all.size(), std::to_string(names.size()));
     for (std::size_t count = 1; count < names.size(); count += count < 4 ? 1 : 2) {
       counts.values.push_back(static_cast<double>(count));
     }
-    all_.push_back({"fewer-nics", "NCCL uses fewer NICs than there are",
-                    "NCCL_IB_HCA, ports that are down, devices of the container; NCCL_DEBUG=INFO "
-                    "lists them after `NET/IB : Using`",
-                    counts, [names](double value) {
-                      const auto count = static_cast<std::size_t>(value);
-                      std::string list = "=";
-                      for (std::size_t i = 0; i < count; ++i) {
-                        list += (i == 0 ? "" : ",") + names[i * names.size() / count];
-                      }
-                      return Deviation{{{"NCCL_IB_HCA", list}}};
-                    }});
   }
 
   void add_links() {
-    if (!used_.nvlinks.empty()) {
-      all_.push_back(somewhere("slow-nvlink", "NVLinks of one GPU are slow or some are down",
-                               "nvidia-smi nvlink --status and -e on every host",
-                               share_left(of_its_rate),
-                               slow_link_places(topology_, used_.nvlinks)));
-    }
+    if (!used_.nvlinks.empty()) add("slow-nvlink", slow_link_places(topology_, used_.nvlinks));
     if (used_.pcie.empty()) return;
-    const std::string check = "lspci -vv: LnkSta of GPUs and NICs (width and speed)";
-    all_.push_back(somewhere("slow-slot", "one PCIe link of one host is slow", check,
-                             share_left(of_its_rate), slow_link_places(topology_, used_.pcie)));
-    all_.push_back(slow_links("slow-pcie", "PCIe or host memory of all hosts is slow",
-                              check + "; NUMA binding, IOMMU, BIOS (NPS)", topology_, used_.pcie));
+    add("slow-slot", slow_link_places(topology_, used_.pcie));
+    add("slow-pcie", slow_links(topology_, used_.pcie));
   }
 
   /// What NCCL chooses otherwise than by itself.
@@ -324,81 +245,102 @@ class Catalogue {
         add_choice("forced-protocol", "NCCL_PROTO", std::string(to_string(protocol)));
       }
       if (nccl()->nvls_channels() > 0 && !call_.variables.contains("NCCL_NVLS_ENABLE")) {
-        all_.push_back(setting("nvls-off", "NVLS is off",
-                               "NCCL_NVLS_ENABLE, the fabric manager, "
-                               "CUDA_VISIBLE_DEVICES; NCCL_DEBUG=INFO has no nvls channels",
-                               {{"NCCL_NVLS_ENABLE", "0"}}));
+        add("nvls-off", setting({{"NCCL_NVLS_ENABLE", "0"}}));
       }
     }
     if (call_.nodes > 1 && nic_names().size() > 1 && function &&
         !call_.variables.contains("NCCL_CROSS_NIC")) {
-      all_.push_back(setting("cross-nic", "rings keep to one rail (NCCL_CROSS_NIC=0)",
-                             "NCCL_CROSS_NIC, /etc/nccl.conf", {{"NCCL_CROSS_NIC", "0"}}));
+      add("cross-nic", setting({{"NCCL_CROSS_NIC", "0"}}));
     }
-    CauseParameter counts{"{} channels", {}, false};
-    for (const double count : {1, 2, 3, 4, 6, 8, 12, 16}) {
-      if (count < nccl()->channel_count()) counts.values.push_back(count);
-    }
-    if (counts.values.empty()) return;
-    all_.push_back({"few-channels", "NCCL uses few channels",
-                    "NCCL_MAX_NCHANNELS, NCCL_MAX_CTAS, the communicator's maxCTAs", counts,
-                    [](double value) {
-                      const std::string count = fmt::format("{:.0f}", value);
-                      return Deviation{{{"NCCL_MIN_NCHANNELS", "1"},
-                                        {"NCCL_MAX_NCHANNELS", count},
-                                        {"NCCL_MAX_P2P_NCHANNELS", count}}};
-                    }});
+    add_few_channels();
   }
 
-  void add_choice(const std::string& cause, const std::string& variable, const std::string& value) {
+  void add_few_channels() {
+    std::vector<double> counts;
+    for (const double count : {1, 2, 3, 4, 6, 8, 12, 16}) {
+      if (count < nccl()->channel_count()) counts.push_back(count);
+    }
+    if (counts.empty()) return;
+    add("few-channels", [](double value) {
+      const std::string count = fmt::format("{:.0f}", value);
+      return Deviation{{{"NCCL_MIN_NCHANNELS", "1"},
+                        {"NCCL_MAX_NCHANNELS", count},
+                        {"NCCL_MAX_P2P_NCHANNELS", count}}};
+    }).parameter->values = std::move(counts);
+  }
+
+  void add_choice(std::string_view cause, const std::string& variable, const std::string& value) {
     if (call_.variables.contains(variable)) return;
-    all_.push_back(setting(cause, fmt::format("{} is forced to {}", variable.substr(5), value),
-                           variable + ", /etc/nccl.conf, ~/.nccl.conf, a tuner plug-in",
-                           {{variable, value}}));
+    std::string& text = add(cause, setting({{variable, value}})).text;
+    text.replace(text.find("{}"), 2, value);
   }
 
   void add_ranks() {
     const Rank ranks = compiler_.ranks();
-    all_.push_back(
-        somewhere("late-rank", "one rank comes late to every call",
-                  "CPU affinity and load of every process; a profiler shows who waits",
-                  CauseParameter{"by {} us", {5, 15, 40, 100, 300, 1000, 5000, 20000}, true, 1e5},
-                  rank_places(ranks, [](Rank rank, double value) {
-                    return RankFault{rank, microseconds(value), 1};
-                  })));
-    all_.push_back(
-        somewhere("slow-gpu", "one GPU moves data slowly",
-                  "clocks and throttling (nvidia-smi -q -d PERFORMANCE), ECC, other processes",
-                  share_left("at {} of its speed"), rank_places(ranks, [](Rank rank, double value) {
-                    return RankFault{rank, {}, value};
-                  })));
-    // Clocks that are held down keep two fifths of their rate and more.
-    constexpr double min_clock = 0.4;
-    all_.push_back(
-        {"slow-gpus", "all GPUs move data slowly",
-         "clocks, power limits and throttling of all GPUs (nvidia-smi -q -d "
-         "CLOCK,POWER,PERFORMANCE)",
-         CauseParameter{
-             "at {} of their speed", {min_clock, 0.5, 0.7, 0.85}, true, 1, std::nullopt, min_clock},
-         [nodes = call_.nodes](double speed) {
-           Deviation change;
-           for (std::uint32_t node = 0; node < nodes; ++node) {
-             change.faults.hosts.push_back({static_cast<std::int32_t>(node), {}, speed});
-           }
-           return change;
-         }});
+    add("late-rank", rank_places(ranks, [](Rank rank, double value) {
+          return RankFault{rank, microseconds(value), 1};
+        }));
+    add("slow-gpu", rank_places(ranks, [](Rank rank, double value) {
+          return RankFault{rank, {}, value};
+        }));
+    add("slow-gpus", [nodes = call_.nodes](double speed) {
+      Deviation change;
+      for (std::uint32_t node = 0; node < nodes; ++node) {
+        change.faults.hosts.push_back({static_cast<std::int32_t>(node), {}, speed});
+      }
+      return change;
+    });
     if (spread_gpus(topology_, call_.ranks, call_.nodes).empty()) return;
-    all_.push_back({"placement", "ranks sit far apart",
-                    "which hosts, sockets and switches the job got; ask for near ones",
-                    std::nullopt, [](double) {
-                      return Deviation{{}, {}, true};
-                    }});
+    add("placement", [](double) { return Deviation{{}, {}, true}; });
+  }
+
+  bool is_possible(CauseWhere where) const {
+    const bool between_hosts = call_.nodes > 1;
+    switch (where) {
+      case CauseWhere::anywhere:
+        return true;
+      case CauseWhere::with_rdma:
+        return between_hosts && has_rdma();
+      case CauseWhere::without_rdma:
+        return between_hosts && !has_rdma();
+      case CauseWhere::with_nics:
+        return between_hosts && nic_names().size() > 1;
+      case CauseWhere::on_pcie:
+        return used_.nvlinks.empty();
+    }
+    return false;
+  }
+
+  Hypothesis twin_of(const Hypothesis& other, const CauseRow& row) const {
+    Hypothesis made = hypothesis_of(row, other.change);
+    made.parameter = other.parameter;
+    made.place = other.place;
+    made.places = other.places;
+    made.effect = other.cause;
+    if (!made.parameter || !row.usual) return made;
+    const double unit = row.usual_of_one_nic ? 1 / static_cast<double>(nic_names().size()) : 1;
+    made.parameter->usual = std::pair(row.usual->first * unit, row.usual->second * unit);
+    return made;
+  }
+
+  /// Causes that are simulated as another one is.
+  void add_twins() {
+    std::vector<Hypothesis> made;
+    for (Hypothesis& each : all_) {
+      for (const CauseRow& row : rows_) {
+        if (row.like != each.cause || !is_possible(row.where)) continue;
+        each.effect = each.cause;
+        made.push_back(twin_of(each, row));
+      }
+    }
+    std::move(made.begin(), made.end(), std::back_inserter(all_));
   }
 
   const CallCompiler& compiler_;
   const Topology& topology_;
   const RecordedCall& call_;
   UsedLinks used_;
+  std::vector<CauseRow> rows_;
   std::vector<Hypothesis> all_;
 };
 
@@ -423,7 +365,7 @@ int fitted_numbers(const Hypothesis& hypothesis) {
 double prior_of(const CauseParameter& parameter, double value) {
   if (!parameter.usual || !parameter.continuous) return 0;
   constexpr double sure = 0.9;  // that the value is a usual one
-  const double anywhere = std::log(shares.back() / shares.front());
+  const double anywhere = std::log(0.85 / 0.02);
   const auto [least, most] = *parameter.usual;
   const bool is_usual = value >= least && value <= most;
   return std::log(1 - sure + (is_usual ? sure * anywhere / std::log(most / least) : 0));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/call/call_compiler.h"
+#include "models/diagnosis/cause_table.h"
 #include "models/diagnosis/log_facts.h"
 #include "models/faults/machine_faults.h"
 #include "models/validation/recorded_call.h"
@@ -19,18 +20,6 @@ struct Deviation {
   std::map<std::string, std::string> variables{};  ///< NCCL_*, in place of the call's
   MachineFaults faults{};
   bool spread_out = false;  ///< ranks sit on GPUs or nodes far apart, not on the first ones
-};
-
-/// A number that a cause has: "at 0.25 of its rate".
-struct CauseParameter {
-  std::string text;            ///< with {} for the value: "at {} of its rate"
-  std::vector<double> values;  ///< to try, rising; those between are possible if `continuous`
-  bool continuous = true;
-  double max = 1;  ///< of any value that is tried
-  /// Where the value mostly is, if the cause alone says so: host memory moves data at about its
-  /// rate.
-  std::optional<std::pair<double, double>> usual{};
-  double min = 0;  ///< of any value that is tried
 };
 
 /// The logarithm of how likely a value is beforehand, beside one that may be anywhere from 0.02 to
@@ -62,6 +51,7 @@ struct Hypothesis {
   std::string effect{};  ///< causes with the same one are simulated alike; empty: like no other
   std::string remedy{};  ///< what cures it
   int more_numbers = 0;  ///< that were fitted beside `parameter`
+  CauseSigns signs{};    ///< in logs and settings
 };
 
 /// How many numbers of a cause are fitted to a log.
@@ -70,7 +60,9 @@ int fitted_numbers(const Hypothesis& hypothesis);
 /// "one NIC port is slow, at 0.25 of its rate".
 std::string describe(const Hypothesis& hypothesis, double value);
 
-/// The causes that a call on a machine can have. `compiler` is of the call on the healthy machine.
+/// The causes that a call on a machine can have, as the table of causes describes them: those that
+/// are simulated by themselves, then those that are simulated as one of them is, which hosts have
+/// for other reasons. `compiler` is of the call on the healthy machine.
 std::vector<Hypothesis> hypotheses_for(const CallCompiler& compiler, const RecordedCall& call);
 
 /// Weighs causes by what the log says: lines that show a cause or exclude it, and settings that

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -15,59 +15,84 @@ namespace collsim {
 
 namespace {
 
-// How a line of the log, which is either there or not, changes the odds of a cause.
-constexpr double shown = weight_if_shown;
-constexpr double named_by_line = 10 * shown;  // which of causes that look alike it is
-constexpr double made_likely = 30;
-constexpr double possible = 3;  // a setting that may make it, or kinds of parts that often have it
-// Reports of RoCE at half of its rate with GPUDirect in use, where a cause was found, name late
-// completions and what makes messages wait before PCIe (NVIDIA/nccl#2409).
-constexpr double often_over_roce = 10;
-constexpr double excluded = 0.01;
-constexpr std::size_t few_direct = 3;  // at most so many connections with GPUDirect for one without
-constexpr double not_said = 0.05;      // NCCL_DEBUG=INFO names the variables that are set
-
 bool is_one_of(std::string_view value, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), value) != words.end();
 }
 
-class Weights {
- public:
-  Weights(const LogFacts& facts, const std::map<std::string, std::string>& settings)
-      : facts_(facts), settings_(settings) {}
+std::size_t lines(const LogFacts& facts, LogTransport transport) {
+  const auto found = facts.transports.find(transport);
+  return found == facts.transports.end() ? 0 : found->second.count;
+}
 
-  double of(const Hypothesis& hypothesis) const {
-    return by_settings(hypothesis) * (facts_.any ? by_lines(hypothesis) : 1);
-  }
+/// NICs of bonded ports are named after the bond: "mlx5_bond_0".
+bool has_bond(const LogFacts& facts) {
+  return std::any_of(facts.nics.begin(), facts.nics.end(), [](const std::string& name) {
+    return name.find("bond") != std::string::npos;
+  });
+}
+
+/// Some NICs, or one direction, have no GPUDirect where at most so many connections have it for one
+/// that has not.
+constexpr std::size_t few_direct = 3;
+
+/// What a log shows, by the words of the table of causes.
+std::map<std::string_view, bool> lines_of(const LogFacts& facts) {
+  const std::size_t direct = lines(facts, LogTransport::rdma_gpudirect);
+  const std::size_t staged = lines(facts, LogTransport::rdma);
+  return {
+      {"any", true},
+      {"p2p blocked", facts.p2p_blocked.count > 0},
+      {"through shm", lines(facts, LogTransport::host_memory) > 0},
+      {"through p2p", lines(facts, LogTransport::peer_to_peer) > 0},
+      {"no ib device", facts.no_ib_device},
+      {"tcp", lines(facts, LogTransport::sockets) > 0 || facts.network == "Socket"},
+      {"rdma", direct + staged > 0},
+      {"too far", facts.too_far.count > 0},
+      {"gpudirect disabled", facts.no_gpudirect},
+      {"hosts without gpudirect", direct > 0 && !hosts_without_any_gpudirect(facts).empty()},
+      {"few without gpudirect", direct > 0 && few_direct * staged >= direct},
+      {"none with gpudirect", direct == 0 && (staged > 0 || facts.no_gpudirect)},
+      {"gpudirect", direct > 0},
+      {"all with gpudirect", direct > 0 && staged == 0},
+      {"nics", !facts.nics.empty()},
+      {"channels", facts.channels > 0},
+      {"bond", has_bond(facts)},
+      {"roce", facts.network == "RoCE"},
+      {"few cores", is_on_few_cores(facts)},
+      {"no nvls", facts.no_nvls},
+      {"nvls", facts.nvls_channels > 0},
+  };
+}
+
+/// What a log and the settings of its run say of causes.
+class Signs {
+ public:
+  Signs(const LogFacts& facts, const std::map<std::string, std::string>& settings)
+      : facts_(facts), settings_(settings), lines_(lines_of(facts)) {}
 
   /// The setting that makes a cause; empty where none does.
   std::string setting_behind(const Hypothesis& hypothesis) const {
-    const std::string_view cause = hypothesis.cause;
-    std::string first;
-    std::string second;
-    if (cause == "p2p-disabled") {
-      first = if_set("NCCL_P2P_DISABLE", {"1"});
-      second = if_set("NCCL_P2P_LEVEL", {"loc", "0"});
-    } else if (cause == "sockets") {
-      first = if_set("NCCL_IB_DISABLE", {"1"});
-      second = if_set("NCCL_NET", {"socket"});
-    } else if (cause == "no-gpudirect") {
-      first = if_set("NCCL_NET_GDR_LEVEL", {"loc", "0"});
-    } else if (cause == "no-peermem") {
-      first = if_set("NCCL_DMABUF_ENABLE", {"0"});
-    } else if (cause == "fewer-nics" && count_shown(hypothesis)) {
-      first = setting_named(cause);
+    for (const SettingSign& sign : hypothesis.signs.settings) {
+      if (sign.odds >= weight_if_shown && is_set(sign)) return text_of(sign);
     }
-    return first.empty() ? second : first;
+    return count_shown(hypothesis) ? setting_named(hypothesis) : std::string();
+  }
+
+  /// A setting that may make a cause, whatever its value; empty where there is none.
+  std::string setting_named(const Hypothesis& hypothesis) const {
+    for (const SettingSign& sign : hypothesis.signs.settings) {
+      if (sign.values.empty() && is_set(sign)) return text_of(sign);
+    }
+    return {};
   }
 
   /// The number that a cause has, where the log says it: NICs after `NET/IB : Using` or of
   /// NCCL_IB_HCA, channels. Nothing where it is no fewer than the machine has.
   std::optional<double> count_shown(const Hypothesis& hypothesis) const {
     std::size_t count = 0;
-    if (hypothesis.cause == "fewer-nics") {
+    if (hypothesis.signs.counts == "nics") {
       count = facts_.nics.empty() ? nics_named() : facts_.nics.size();
-    } else if (hypothesis.cause == "few-channels") {
+    } else if (hypothesis.signs.counts == "channels") {
       count = facts_.channels;
     }
     const auto shown_count = static_cast<double>(count);
@@ -75,23 +100,22 @@ class Weights {
     return shown_count;
   }
 
-  /// A setting that may make a cause, by what it names; empty where there is none.
-  std::string setting_named(std::string_view cause) const {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 6> names{{
-        {"p2p-disabled", "NCCL_P2P_LEVEL"},
-        {"slow-proxy", "NCCL_IGNORE_CPU_AFFINITY"},
-        {"fewer-nics", "NCCL_IB_HCA"},
-        {"slow-interface", "NCCL_SOCKET_IFNAME"},
-        {"gdr-level", "NCCL_NET_GDR_LEVEL"},
-        {"no-gpudirect", "NCCL_NET_GDR_READ"},
-    }};
-    for (const auto& [of, name] : names) {
-      const auto found = settings_.find(std::string(name));
-      if (of == cause && found != settings_.end()) {
-        return fmt::format("{}={}", found->first, found->second);
-      }
+  double odds_by_settings(const Hypothesis& hypothesis) const {
+    if (!setting_behind(hypothesis).empty()) return weight_if_shown;
+    const auto& all = hypothesis.signs.settings;
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const SettingSign& sign) { return is_set(sign); });
+    return found == all.end() ? 1 : found->odds;
+  }
+
+  double odds_by_lines(const Hypothesis& hypothesis) const {
+    if (!facts_.any) return 1;
+    const std::string& counts = hypothesis.signs.counts;
+    const bool fewer = !counts.empty() && lines_.at(counts) && count_shown(hypothesis).has_value();
+    for (const LineSign& sign : hypothesis.signs.lines) {
+      if (sign.line == "fewer" ? fewer : lines_.at(sign.line)) return sign.odds;
     }
-    return {};
+    return 1;
   }
 
  private:
@@ -117,114 +141,49 @@ class Weights {
     const auto found = settings_.find(name);
     return found == settings_.end() ? std::string() : lower_case(found->second);
   }
-  std::size_t lines(LogTransport transport) const {
-    const auto found = facts_.transports.find(transport);
-    return found == facts_.transports.end() ? 0 : found->second.count;
+
+  bool is_set(const SettingSign& sign) const {
+    if (!settings_.contains(sign.variable)) return false;
+    const std::vector<std::string>& some = sign.values;
+    return some.empty() ||
+           std::find(some.begin(), some.end(), value_of(sign.variable)) != some.end();
   }
 
-  /// "NCCL_P2P_LEVEL=LOC", where its value is one of those.
-  std::string if_set(const std::string& name,
-                     std::initializer_list<std::string_view> values) const {
-    if (!is_one_of(value_of(name), values)) return {};
-    return name + "=" + settings_.at(name);
-  }
-
-  double by_settings(const Hypothesis& hypothesis) const {
-    const std::string_view cause = hypothesis.cause;
-    if (!setting_behind(hypothesis).empty()) return shown;
-    if (cause == "gdr-level") {
-      return is_one_of(value_of("NCCL_NET_GDR_LEVEL"), {"pix", "1", "pxb", "2"}) ? made_likely : 1;
-    }
-    const std::string named = setting_named(cause);
-    return named.empty() || cause == "no-gpudirect" ? 1 : possible;
-  }
-
-  /// One of two kinds of lines shows the cause, the other excludes it.
-  static double between(bool shows, bool excludes) {
-    if (shows) return shown;
-    return excludes ? excluded : 1;
-  }
-
-  /// One host without GPUDirect holds up all others.
-  double by_gpudirect(std::size_t direct) const {
-    const std::size_t staged = lines(LogTransport::rdma);
-    if (direct > 0 && !hosts_without_any_gpudirect(facts_).empty()) return shown;
-    // Some NICs, or one direction.
-    if (direct > 0 && few_direct * staged >= direct) return possible;
-    return between(direct == 0 && (staged > 0 || facts_.no_gpudirect), direct > 0);
-  }
-
-  /// NICs of bonded ports are named after the bond: "mlx5_bond_0".
-  bool has_bond() const {
-    return std::any_of(facts_.nics.begin(), facts_.nics.end(), [](const std::string& name) {
-      return name.find("bond") != std::string::npos;
-    });
-  }
-
-  double by_lines(const Hypothesis& hypothesis) const {
-    const std::string_view cause = hypothesis.cause;
-    if (cause == "p2p-blocked" && facts_.p2p_blocked.count > 0) return named_by_line;
-    if (cause == "p2p-disabled" || cause == "p2p-blocked") {
-      return between(lines(LogTransport::host_memory) > 0, lines(LogTransport::peer_to_peer) > 0);
-    }
-    const std::size_t direct = lines(LogTransport::rdma_gpudirect);
-    if (cause == "sockets" || cause == "cloud-adapter" ||
-        (cause == "slow-interface" && hypothesis.effect == "sockets")) {
-      // A machine without any such device is not one where a setting hides them.
-      if (cause == "cloud-adapter" && facts_.no_ib_device) return named_by_line;
-      const bool talks_tcp = lines(LogTransport::sockets) > 0 || facts_.network == "Socket";
-      return between(talks_tcp, direct + lines(LogTransport::rdma) > 0);
-    }
-    if (cause == "gdr-level" && facts_.too_far.count > 0) return named_by_line;
-    if (cause == "no-peermem" && facts_.no_gpudirect) return named_by_line;
-    if (cause == "no-gpudirect" || cause == "no-peermem" || cause == "gdr-level") {
-      return by_gpudirect(direct);
-    }
-    if (cause == "fewer-nics" && !facts_.nics.empty()) {
-      return between(count_shown(hypothesis).has_value(), true);
-    }
-    if (cause == "bonded-ports") return has_bond() ? shown : 1;
-    // Where GPUDirect is in use and yet slow, what PCIe does on the way is asked about first.
-    if (cause == "acs" && hypothesis.effect == "slow-network") {
-      return direct > 0 && lines(LogTransport::rdma) == 0 ? possible : 1;
-    }
-    if (cause == "slow-messages") return facts_.network == "RoCE" ? often_over_roce : 1;
-    if (cause == "slow-proxy") return is_on_few_cores(facts_) ? shown : 1;
-    if (cause == "nvls-off") return between(facts_.no_nvls, facts_.nvls_channels > 0);
-    if (cause == "forced-algorithm" || cause == "forced-protocol") return not_said;
-    if (cause == "few-channels" && facts_.channels > 0) {
-      return between(count_shown(hypothesis).has_value(), true);
-    }
-    return 1;
+  /// "NCCL_P2P_LEVEL=LOC".
+  std::string text_of(const SettingSign& sign) const {
+    return sign.variable + "=" + settings_.at(sign.variable);
   }
 
   const LogFacts& facts_;
   const std::map<std::string, std::string>& settings_;
+  std::map<std::string_view, bool> lines_;
 };
+
+/// What the log names belongs into the cause's text.
+void name_by_facts(const LogFacts& facts, Hypothesis& hypothesis) {
+  const std::string& names = hypothesis.signs.names;
+  if (const auto hosts = hosts_without_any_gpudirect(facts); names == "hosts" && !hosts.empty()) {
+    hypothesis.text += fmt::format(", on {}", fmt::join(hosts, ", "));
+  }
+  if (names == "interface" && !facts.interface.empty()) {
+    hypothesis.check = fmt::format("NCCL took {}. {}", facts.interface, hypothesis.check);
+  }
+}
 
 }  // namespace
 
 void weigh_by_facts(const LogFacts& facts, const std::map<std::string, std::string>& settings,
                     std::vector<Hypothesis>& hypotheses) {
-  const Weights weights(facts, settings);
+  const Signs signs(facts, settings);
   for (Hypothesis& hypothesis : hypotheses) {
-    hypothesis.weight *= weights.of(hypothesis);
-    const std::string setting = weights.setting_behind(hypothesis);
-    if (const std::string named = weights.setting_named(hypothesis.cause);
+    hypothesis.weight *= signs.odds_by_settings(hypothesis) * signs.odds_by_lines(hypothesis);
+    const std::string setting = signs.setting_behind(hypothesis);
+    if (const std::string named = signs.setting_named(hypothesis);
         setting.empty() && !named.empty()) {
       hypothesis.check = named + " is set: is it right? " + hypothesis.check;
     }
-    if (const auto count = weights.count_shown(hypothesis)) hypothesis.parameter->values = {*count};
-    const bool is_of_gpudirect =
-        hypothesis.effect == "no-gpudirect" || hypothesis.cause == "no-gpudirect";
-    if (const auto hosts = hosts_without_any_gpudirect(facts); is_of_gpudirect && !hosts.empty()) {
-      hypothesis.text += fmt::format(", on {}", fmt::join(hosts, ", "));
-    }
-    const bool is_of_interface =
-        hypothesis.cause == "slow-interface" || hypothesis.cause == "cloud-adapter";
-    if (is_of_interface && !facts.interface.empty()) {
-      hypothesis.check = fmt::format("NCCL took {}. {}", facts.interface, hypothesis.check);
-    }
+    if (const auto count = signs.count_shown(hypothesis)) hypothesis.parameter->values = {*count};
+    name_by_facts(facts, hypothesis);
     if (setting.empty()) continue;
     hypothesis.text += fmt::format(" ({})", setting);
     hypothesis.check = setting + " is set: unset it. Else " + hypothesis.check;

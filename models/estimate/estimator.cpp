@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -108,13 +109,14 @@ FormulaTime Estimator::Forms::ring(const NcclDecision& decision, const NcclChunk
         std::min<double>(call.ranks, std::ceil(static_cast<double>(share.last_total.count) /
                                                static_cast<double>(share.stride.count)));
   }
-  call.setting = step_setting(decision.call.protocol, decision.warps,
-                              {.largest_chunk = cut.chunk,
-                               .slices = cut.slices,
-                               .smallest_slice = cut.smallest_slice,
-                               .slice_unit = 16 * decision.call.element_size,
-                               .credits = cut.credits},
-                              compiler_.cost().proxy);
+  call.setting = {decision.call.protocol,
+                  decision.warps,
+                  {.largest_chunk = cut.chunk,
+                   .slices = cut.slices,
+                   .smallest_slice = cut.smallest_slice,
+                   .slice_unit = 16 * decision.call.element_size,
+                   .credits = cut.credits},
+                  &compiler_.cost().proxy};
   call.startup =
       compiler_.cost()
           .startup(decision.call.protocol, compiler_.spec().collective, channels, decision.warps)
@@ -309,6 +311,15 @@ std::string Estimator::Forms::medium() const {
   return medium_of(compiler_.cost(), std::vector(kinds_.begin(), kinds_.end()));
 }
 
+namespace {
+
+[[noreturn]] void refuse_dead_link() {
+  throw InputError("a link is dead and nothing leads around it, which formulas cannot answer",
+                   "`collsim run`, which says who waits in vain");
+}
+
+}  // namespace
+
 /// Formulas for every state that a machine is in while a call runs.
 class Estimator::States {
  public:
@@ -375,8 +386,19 @@ TextbookEstimator& Estimator::States::textbook_in(std::size_t state) {
 }
 
 Prediction Estimator::States::estimate_textbook(Bytes size) {
-  if (!textbook_in(0).has_formula()) return estimate_by_messages(compiler_.plan(size, &memo_));
-  return through_states([&](std::size_t state) { return textbook_in(state).estimate(size); });
+  const auto in_state = [&](std::size_t state) {
+    try {
+      return textbook_in(state).estimate(size);
+    } catch (const HangError&) {
+      Prediction never;
+      never.time = Seconds{std::numeric_limits<double>::infinity()};
+      return never;
+    }
+  };
+  if (!textbook_in(0).is_whole()) return through_states(in_state);
+  Prediction prediction = in_state(0);
+  if (prediction.time.value > stands_still) refuse_dead_link();
+  return prediction;
 }
 
 Prediction Estimator::States::estimate(Bytes size, const NcclDecision& decision) {
@@ -406,8 +428,7 @@ Prediction Estimator::States::through_states(const InState& in_state) const {
     if (!stands) left -= (instants_[state + 1].value - begun) / all;
     begun = instants_[state + 1].value;
   }
-  throw InputError("a link is dead and nothing leads around it, which formulas cannot answer",
-                   "`collsim run`, which says who waits in vain");
+  refuse_dead_link();
 }
 
 /// The formula knows links alone, and takes longer than what they carry for a rest: latencies,

@@ -5,11 +5,6 @@
 
 namespace collsim {
 
-StepSetting step_setting(Protocol protocol, std::uint32_t warps, const Chunking& chunking,
-                         const ProxyConstants& proxy) {
-  return {protocol, warps, warps, chunking, &proxy};
-}
-
 StepTime::StepTime(const Ring& ring, const ThreadBlockCosts& costs, const StepSetting& setting)
     : ring_(ring), costs_(costs), setting_(setting) {
   for (const RingPlace& place : ring) hops_ += place.weight;
@@ -38,7 +33,7 @@ Slices StepTime::slices(const RingPlace& place, const Primitives& primitives,
 Slices StepTime::slices_shared(const RingPlace& place, const Primitives& primitives,
                                const StepChunk& chunk, double share) const {
   const ProtocolConstants& cost = costs_[static_cast<std::size_t>(place.slowest)];
-  LaneSetting lane = lane_setting(cost, setting_.protocol, setting_.warps_of_block, setting_.warps);
+  LaneSetting lane = lane_setting(cost, setting_.protocol, setting_.warps, setting_.warps);
   lane.speed = place.speed;
   Slices all;
   for (std::uint32_t slice = 0; slice < setting_.chunking.slices; ++slice) {
@@ -78,14 +73,11 @@ double StepTime::load(const LaneSetting& lane, const SliceWork& work, double ste
   if (!contends || work.bytes == 0 || !std::isfinite(work.share)) return 1;
   SliceWork alone = work;
   alone.share = INFINITY;
-  const double rate =
-      std::min(setting_.part, lane.cost->wire_factor * work.bytes / slice_time(lane, alone).moving);
+  const double rate = lane.cost->wire_factor * work.bytes / slice_time(lane, alone).moving;
   return 1 / contended_share(*lane.cost, rate / work.share, steps);
 }
 
-/// `slices_of(place, chunk)` are those of a primitive.
-template <typename SlicesOf>
-StepCost StepTime::step_of(const StepChunk& chunk, const SlicesOf& slices_of) const {
+StepCost StepTime::step(const Primitives& primitives, const StepChunk& chunk, double period) const {
   const double share = chunk.filled;
   StepChunk without = chunk;
   without.bytes = 0;
@@ -93,8 +85,8 @@ StepCost StepTime::step_of(const StepChunk& chunk, const SlicesOf& slices_of) co
   double heads = 0;
   step.min_head = INFINITY;
   for (const RingPlace& place : ring_) {
-    const Slices full = slices_of(place, chunk);
-    const Slices empty = share < 1 ? slices_of(place, without) : full;
+    const Slices full = slices(place, primitives, chunk, period);
+    const Slices empty = share < 1 ? slices(place, primitives, without, period) : full;
     const auto mean = [share](double one, double other) {
       return share * one + (1 - share) * other;
     };
@@ -106,26 +98,11 @@ StepCost StepTime::step_of(const StepChunk& chunk, const SlicesOf& slices_of) co
     step.min_head = std::min(step.min_head, head);
     const double behind = place.hop.has_proxy() ? full.head : full.sent;
     step.arrival = std::max(step.arrival, behind + alpha(place));
-    step.moving = std::max(step.moving, full.moving);
-    step.drain = std::max(step.drain, full.sent - full.head);
     step.network_busy = std::max(step.network_busy, full.proxy);
     step.occupancy = std::max(step.occupancy, full.occupancy);
   }
   step.mean_head = heads / hops_;
   return step;
-}
-
-StepCost StepTime::step(const Primitives& primitives, const StepChunk& chunk, double period) const {
-  return step_of(chunk, [&](const RingPlace& place, const StepChunk& of) {
-    return slices(place, primitives, of, period);
-  });
-}
-
-StepCost StepTime::step_beside(const Primitives& primitives, const StepChunk& chunk,
-                               double busy) const {
-  return step_of(chunk, [&](const RingPlace& place, const StepChunk& of) {
-    return slices_shared(place, primitives, of, place.hop.share(busy));
-  });
 }
 
 StepCost StepTime::settled_step(const Primitives& primitives, const StepChunk& chunk) const {
@@ -150,8 +127,7 @@ double StepTime::loop(const StepProgram& program, const StepChunk& chunk, bool l
   for (const RingPlace& place : ring_) {
     if (!program.end) break;
     const Slices stored = slices(place, *program.end, chunk, 0);
-    const double others = (program.end->count - 1) * stored.occupancy;
-    end = std::max({end, stored.occupancy, sent_after + stored.last_head + stored.after}) + others;
+    end = std::max({end, stored.occupancy, sent_after + stored.last_head + stored.after});
   }
   if (last && final.mean_head > final.busiest) {
     // The longest way leaves out the shortest hops.

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <vector>
 
@@ -42,17 +41,10 @@ struct StepProgram {
 /// What all primitives of a call have in common.
 struct StepSetting {
   Protocol protocol = Protocol::simple;
-  std::uint32_t warps = 0;  ///< of a lane
-  std::uint32_t warps_of_block = 0;
+  std::uint32_t warps = 0;  ///< of a thread block, and of its lane
   Chunking chunking{};
   const ProxyConstants* proxy = nullptr;  ///< where the CPU carries what goes over a network
-  /// What a lane sends while the others of its thread block are busy, in bytes per second.
-  double part = std::numeric_limits<double>::infinity();
 };
-
-/// That of a call's primitives on so many warps. Refers to the proxies.
-StepSetting step_setting(Protocol protocol, std::uint32_t warps, const Chunking& chunking,
-                         const ProxyConstants& proxy);
 
 /// The slices of one primitive at one place, in seconds.
 struct Slices {
@@ -75,8 +67,6 @@ struct StepCost {
   double mean_head = 0;     ///< of a hop, round the ring
   double min_head = 0;
   double arrival = 0;  ///< of the last slice
-  double moving = 0;   ///< of the longest
-  double drain = 0;    ///< from the first piece of a slice to the last
   double period() const { return std::max(busiest, mean_head); }
 };
 
@@ -99,8 +89,6 @@ class StepTime {
                 double period) const;
   /// A primitive's slices at every place: the longest of each, and the mean of hops.
   StepCost step(const Primitives& primitives, const StepChunk& chunk, double period) const;
-  /// The same while others send beside it so much of the time.
-  StepCost step_beside(const Primitives& primitives, const StepChunk& chunk, double busy) const;
   /// The same with links that others use beside it as busy as they are at the period that comes
   /// out.
   StepCost settled_step(const Primitives& primitives, const StepChunk& chunk) const;
@@ -109,8 +97,6 @@ class StepTime {
   double loop(const StepProgram& program, const StepChunk& chunk, bool last) const;
 
  private:
-  template <typename SlicesOf>
-  StepCost step_of(const StepChunk& chunk, const SlicesOf& slices_of) const;
   Slices slices_shared(const RingPlace& place, const Primitives& primitives, const StepChunk& chunk,
                        double share) const;
   double load(const LaneSetting& lane, const SliceWork& work, double steps) const;

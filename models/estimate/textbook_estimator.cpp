@@ -4,96 +4,204 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
-#include "models/bounds/closed_form.h"
-#include "models/calibration/trust.h"
-#include "models/estimate/textbook_time.h"
-#include "sim/cost/warps.h"
-#include "sim/execution/effort.h"
+#include "models/call/memory_need.h"
+#include "models/estimate/node_grid.h"
+#include "models/estimate/small_cluster.h"
+#include "sim/base/division.h"
+#include "sim/topologies/like_nodes.h"
 
 namespace collsim {
 
-const ThreadBlockCosts& TextbookEstimator::costs(Protocol protocol) {
-  auto& known = costs_[static_cast<std::size_t>(protocol)];
-  if (!known) known = thread_block_costs(compiler_.cost(), protocol);
-  return *known;
+namespace {
+
+/// So many ranks are simulated: a size takes some milliseconds. Nodes of many GPUs are more, since
+/// fewer nodes than these say little of how a time grows.
+constexpr Rank max_simulated_ranks = 64;
+constexpr Rank min_nodes = 4;
+constexpr Rank min_nodes_of_halves = 8;  // three clusters, the last of two nodes
+
+/// Bytes. A whole that needs no more is laid out in some milliseconds.
+constexpr double max_memory_of_whole = 48e6;
+
+/// The faults of an instant as if they held for ever: ranks are no later than others, and jitter is
+/// its mean. Traffic has not left a dead link of which nobody has heard, and never does.
+MachineFaults faults_held_at(MachineFaults faults, Seconds at) {
+  std::erase_if(faults.links, [&](const LinkFault& fault) {
+    return at < fault.from || (fault.until && *fault.until <= at);
+  });
+  for (LinkFault& fault : faults.links) {
+    const bool unnoticed = fault.dead && fault.from.value > 0 && at < fault.from + fault.detection;
+    fault.from = Seconds{unnoticed ? std::numeric_limits<double>::min() : 0};
+    if (unnoticed) fault.detection = Seconds{std::numeric_limits<double>::max()};
+    fault.until.reset();
+    fault.latency += 0.5 * fault.jitter;
+    fault.jitter = {};
+  }
+  for (RankFault& fault : faults.ranks) fault.late = {};
+  for (HostFault& fault : faults.hosts) fault.late = {};
+  return faults;
+}
+
+/// A call of more messages is continued from a part of it, of at least so many loops, and half of
+/// that part. One that has too few loops may send as many as the second bound; what sends more goes
+/// by its plan alone.
+constexpr double max_messages = 20'000;  // some 50 ms
+constexpr double most_messages = 1e6;
+constexpr double min_loops = 8;
+
+/// By simulation of all its messages, or of enough to know how long further loops take.
+Prediction simulated(const CallCompiler& compiler, Bytes size) {
+  const CompiledCall call = compiler.plan(size);
+  const double messages = simulated_effort(call).steady;
+  const bool lasts = instants_of(compiler.spec().faults).size() == 1;
+  if (messages <= max_messages || !lasts) return simulate(call);
+  const double share = std::max(max_messages / messages, min_loops / call.partition.loops(0));
+  if (share > 0.5) {
+    const bool is_short = messages <= most_messages || !compiler.spec().faults.empty();
+    return is_short ? simulate(call) : estimate_by_plan(call);
+  }
+  const Bytes part{static_cast<std::int64_t>(share * static_cast<double>(size.count))};
+  const Bytes half{part.count / 2};
+  Prediction prediction = outline(call);
+  const Seconds time = simulate(compiler.plan(part)).time;
+  const double steps =
+      static_cast<double>((size - part).count) / static_cast<double>((part - half).count);
+  prediction.time = time + steps * (time - simulate(compiler.plan(half)).time);
+  return prediction;
+}
+
+/// All devices and cables of nodes alike: a hop of some is a hop of all.
+bool has_like_nodes(const CallCompiler& compiler) {
+  const std::vector<std::uint32_t> firsts = first_like_nodes(compiler.topology());
+  const std::vector<std::uint32_t>& nodes = compiler.placement().node_of_rank;
+  return std::all_of(nodes.begin(), nodes.end(),
+                     [&](std::uint32_t node) { return firsts[node] == firsts[nodes.front()]; });
+}
+
+}  // namespace
+
+TextbookEstimator::TextbookEstimator(const CallCompiler& compiler, Seconds at)
+    : compiler_(compiler) {
+  if (compiler.is_nccl() || compiler.ranks() <= max_simulated_ranks) return;
+  growth_ = growth_of(compiler.spec().collective, compiler.spec().run.algorithm);
+  if (growth_ != Growth::none) make_clusters(at);
+}
+
+/// Nodes are halved, rounded up: a tree loses a level each time, and ranks that are no power of two
+/// stay none.
+void TextbookEstimator::make_clusters(Seconds at) {
+  const auto grid = grid_of(compiler_);
+  if (!grid) return;
+  const bool in_halves = growth_ == Growth::half_per_doubling;
+  const Rank least = in_halves ? min_nodes_of_halves : min_nodes;
+  Rank nodes = grid->nodes;
+  while (nodes * grid->per_node > max_simulated_ranks && divide_up(nodes, 2U) >= least) {
+    nodes = divide_up(nodes, 2U);
+    ++halvings_;
+  }
+  if (halvings_ == 0) return;
+  held_ = compiler_.with_faults(faults_held_at(compiler_.spec().faults, at));
+  for (int i = 0; i < (in_halves ? 3 : 2); ++i, nodes = divide_up(nodes, 2U)) {
+    auto spec = small_cluster(*held_, nodes * grid->per_node, Likeness::near);
+    if (!spec) return clusters_.clear();
+    clusters_.emplace_back(std::move(*spec));
+  }
 }
 
 Prediction TextbookEstimator::estimate(Bytes size) {
-  const RunSpec& run = compiler_.spec().run;
-  const bool alone = compiler_.is_nccl();
-  const Protocol protocol = run.protocol.value_or(Protocol::simple);
-  const DataPartition partition = compiler_.textbook_binding(size);
-  Prediction prediction;
-  prediction.size = size;
-  prediction.algorithm = alone ? "none" : run.algorithm;
-  prediction.protocol = protocol;
-  prediction.channels = partition.channels();
-  prediction.bounds = compiler_.bounds(size);
-  const std::uint32_t warps = full_warps(protocol);
-  prediction.time =
-      compiler_.cost().startup(protocol, compiler_.spec().collective, partition.channels(), warps);
-  prediction.method = EstimateMethod::closed_form;
-  const bool moves = compiler_.ranks() > 1 && partition.loops(0) > 0;
-  if (moves) add_time(partition, protocol, prediction);
-  const std::vector<LinkKind> kinds(kinds_.begin(), kinds_.end());
-  prediction.trust =
-      trust_of(compiler_.spec().cost.trust, compiler_.topology(), compiler_.spec().gpus, kinds,
-               prediction.algorithm, !compiler_.is_nccl());
-  prediction.medium = medium_of(compiler_.cost(), kinds);
-  prediction.trust = trust_by(*prediction.method, prediction.trust);
-  return prediction;
+  if (const auto known = known_.find(size); known != known_.end()) return known->second;
+  auto prediction = closed_form(size);
+  if (!prediction) {
+    prediction = is_whole() ? simulated(compiler_, size) : from_clusters(size);
+    if (!prediction->method) {
+      *prediction = of_whole(*prediction, size, prediction->time, EstimateMethod::simulation);
+    }
+  }
+  return known_.emplace(size, std::move(*prediction)).first->second;
+}
+
+Bytes TextbookEstimator::size_of_part(const CallCompiler& cluster, Bytes size) const {
+  return growth_ == Growth::share_per_rank ? size_for(cluster, size, compiler_.ranks()) : size;
 }
 
 /// What claims to be exact must keep the bound; what is near is raised to it.
-void TextbookEstimator::settle(Prediction& prediction) const {
-  const Seconds bound = prediction.bounds.largest();
-  if (prediction.method != EstimateMethod::closed_form) return raise_to(prediction, bound);
-  check_not_below(prediction.time, bound,
-                  fmt::format("the closed form of {} for {} on {} ranks", prediction.algorithm,
-                              to_string(prediction.size), compiler_.ranks()));
-}
-
-/// To the time of the launch.
-void TextbookEstimator::add_time(const DataPartition& partition, Protocol protocol,
-                                 Prediction& prediction) {
-  const bool is_healthy = compiler_.spec().faults.empty();
-  if (is_healthy && may_have_closed_form(compiler_.cost(), protocol)) {
-    if (const auto closed = shapes_.closed(partition, compiler_.cost().of(protocol))) {
-      // The terms know no launch.
-      if (prediction.time.value == 0) prediction.form = closed->form;
-      prediction.time += closed->time;
-      prediction.method = closed->method;
-      settle(prediction);
-      return;
-    }
+Prediction TextbookEstimator::of_whole(Prediction part, Bytes size, Seconds time,
+                                       EstimateMethod method) const {
+  part.size = size;
+  part.time =
+      std::max(time, compiler_.cost().issue_of(compiler_.spec().collective, compiler_.ranks()));
+  part.mean_over_ranks = {};
+  part.bounds = compiler_.bounds(size);
+  part.floor = {};
+  part.method = method;
+  part.transfers = 0;
+  part.extent = Extent::whole;
+  part.classes = 0;
+  part.trust = trust_by(method, part.trust);
+  if (method != EstimateMethod::closed_form) {
+    raise_to(part, part.bounds.largest());
+    return part;
   }
-  TextbookCall call;
-  call.protocol = protocol;
-  call.setting =
-      step_setting(protocol, full_warps(protocol), partition.chunking(), compiler_.cost().proxy);
-  call.loops = partition.loops(0);
-  call.chunk = static_cast<double>(partition.chunk_bytes(0, 0, {0, 1}).count);
-  const auto bytes = static_cast<double>(partition.bytes_of(0).count);
-  const double chunks = call.loops * compiler_.textbook_chunks();
-  if (call.chunk > 0) call.filled = std::min(1.0, std::ceil(bytes / call.chunk) / chunks);
-  const FormulaTime time =
-      textbook_time(shapes_.shape(partition.channels()), costs(protocol), call);
-  prediction.method = EstimateMethod::formula;
-  prediction.time += Seconds{time.total};
-  const Seconds issue = compiler_.cost().issue_of(compiler_.spec().collective, compiler_.ranks());
-  prediction.time = std::max(prediction.time, issue);
-  settle(prediction);
+  check_not_below(part.time, part.bounds.largest(),
+                  fmt::format("the closed form of {} for {} on {} ranks", part.algorithm,
+                              to_string(size), compiler_.ranks()));
+  return part;
 }
 
-Prediction estimate_by_messages(const CompiledCall& call) {
-  constexpr double max_messages = 200'000;  // about 0.2 s
-  if (effort_of(execution_of(call)).whole > max_messages) return estimate_by_plan(call);
-  Prediction prediction = simulate(call);
-  prediction.method = EstimateMethod::critical_path;
-  return prediction;
+/// Of a healthy machine; a small cluster's hops are the whole's where all nodes are alike.
+std::optional<Prediction> TextbookEstimator::closed_form(Bytes size) {
+  const DataPartition partition = compiler_.textbook_binding(size);
+  const Protocol protocol = compiler_.spec().run.protocol.value_or(Protocol::simple);
+  if (!compiler_.spec().faults.empty() || compiler_.ranks() < 2 || partition.loops(0) == 0 ||
+      !may_have_closed_form(compiler_.cost(), protocol) ||
+      (!is_whole() && !has_like_nodes(compiler_))) {
+    return std::nullopt;
+  }
+  const CallCompiler& laid = is_whole() ? compiler_ : clusters_.front();
+  const CompiledCall call = laid.plan(is_whole() ? size : size_of_part(laid, size));
+  const auto closed = closed_estimate(call.plan(), call.wiring(), compiler_.placement(), partition,
+                                      compiler_.textbook_chunks(), compiler_.cost().of(protocol));
+  if (!closed) return std::nullopt;
+  Prediction prediction = outline(call);
+  const Seconds launch = compiler_.cost().startup(protocol, compiler_.spec().collective,
+                                                  partition.channels(), call.warps);
+  if (launch.value == 0) prediction.form = closed->form;  // its terms know no launch
+  return of_whole(std::move(prediction), size, launch + closed->time, closed->method);
+}
+
+/// What the whole takes longer than the largest of clusters that have half as many nodes each. A
+/// doubling adds what the one before added, or, where that is in part halved each time, the part
+/// that stays and half of the rest.
+Seconds TextbookEstimator::added_by_whole(const std::vector<Seconds>& times) const {
+  const Seconds added = times[0] - times[1];
+  const double doublings = halvings_;
+  if (growth_ == Growth::all_per_doubling) return doublings * added;
+  if (growth_ == Growth::half_per_doubling) {
+    const Seconds halved = std::max(times[1] - times[2] - added, Seconds{});
+    return doublings * (added - halved) + (1 - std::exp2(-doublings)) * halved;
+  }
+  const double ranks = clusters_[0].ranks();
+  return (compiler_.ranks() - ranks) / (ranks - clusters_[1].ranks()) * added;
+}
+
+/// Which cables messages share is seen on the whole alone: where it is soon laid out, its busiest
+/// resource is a limit.
+Prediction TextbookEstimator::from_clusters(Bytes size) {
+  std::vector<Prediction> parts;
+  std::vector<Seconds> times;
+  for (const CallCompiler& cluster : clusters_) {
+    parts.push_back(simulated(cluster, size_of_part(cluster, size)));
+    times.push_back(parts.back().time);
+  }
+  Seconds time = times[0] + std::max(added_by_whole(times), Seconds{});
+  if (memory_needed(compiler_, size) <= max_memory_of_whole) {
+    time = std::max(time, outline(held_->plan(size)).floor.busiest_resource());
+  }
+  return of_whole(std::move(parts[0]), size, time, EstimateMethod::simulation);
 }
 
 }  // namespace collsim

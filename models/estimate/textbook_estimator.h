@@ -1,43 +1,47 @@
 #pragma once
 
-#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
 #include <optional>
-#include <set>
+#include <vector>
 
 #include "models/call/call_compiler.h"
 #include "models/call/prediction.h"
-#include "models/estimate/textbook_shapes.h"
-#include "sim/execution/data_partition.h"
-#include "sim/execution/thread_block_cost.h"
+#include "sim/algorithms/registry.h"
 
 namespace collsim {
 
-/// Answers for textbook schedules, and for single ranks, by formulas: closed forms where they are
-/// exact, else a schedule's phases (docs/estimate.md), on a machine as it is at one instant.
+/// Answers for textbook schedules, and for single ranks, on a machine as it is at one instant: by
+/// closed forms where they hold, else by simulation. A small machine is simulated whole. Of a large
+/// one clusters of N, N/2 and, where needed, N/4 of its nodes are, and their times are continued as
+/// the algorithm's row says (Growth). docs/estimate.md says how near that is.
 class TextbookEstimator {
  public:
   /// The compiler must outlive it.
-  TextbookEstimator(const CallCompiler& compiler, Seconds at)
-      : compiler_(compiler), shapes_(compiler, at, kinds_) {}
+  TextbookEstimator(const CallCompiler& compiler, Seconds at);
 
-  /// Whether there is a formula: not of what a person wrote.
-  bool has_formula() { return compiler_.ranks() < 2 || shapes_.has_pattern(); }
-  /// By that. No rank is late.
+  /// Whether no cluster stands for the whole, which is simulated with faults that come and go.
+  bool is_whole() const { return clusters_.empty(); }
+  /// Throws HangError where a fault keeps the call from ever ending. Where clusters stand for the
+  /// whole, no rank is late.
   Prediction estimate(Bytes size);
 
  private:
-  void add_time(const DataPartition& partition, Protocol protocol, Prediction& prediction);
-  void settle(Prediction& prediction) const;
-  const ThreadBlockCosts& costs(Protocol protocol);
+  void make_clusters(Seconds at);
+  std::optional<Prediction> closed_form(Bytes size);
+  Prediction from_clusters(Bytes size);
+  Seconds added_by_whole(const std::vector<Seconds>& times) const;
+  Prediction of_whole(Prediction part, Bytes size, Seconds time, EstimateMethod method) const;
+  /// The size at which a cluster sends as many bytes as the whole in each of its steps.
+  Bytes size_of_part(const CallCompiler& cluster, Bytes size) const;
 
   const CallCompiler& compiler_;
-  std::set<LinkKind> kinds_;  // of hops so far
-  TextbookShapes shapes_;
-  std::array<std::optional<ThreadBlockCosts>, protocol_count> costs_;
+  Growth growth_ = Growth::none;
+  std::optional<CallCompiler> held_;   // the whole with the faults of the instant
+  std::uint32_t halvings_ = 0;         // from the whole to the first cluster
+  std::deque<CallCompiler> clusters_;  // each has half as many nodes as the one before
+  std::map<Bytes, Prediction> known_;
 };
-
-/// Of a schedule without a formula, such as one that a person wrote: its messages one by one, where
-/// they are few, since ports that several share make the critical path alone up to 40 % too short.
-Prediction estimate_by_messages(const CompiledCall& call);
 
 }  // namespace collsim

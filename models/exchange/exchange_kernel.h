@@ -43,7 +43,7 @@ struct KernelRuns {
   double error = 0;         ///< of the fit: the median, as a share
 };
 
-/// What an operation of a kernel costs. Each is fitted by tools/dev/fit-exchange.
+/// What an operation of a kernel costs. models/data/exchange-kernels.yaml says how each was fitted.
 struct ExchangeKernel {
   KernelFamily family = KernelFamily::deepep;
   ExpertOperation operation = ExpertOperation::dispatch;

@@ -12,8 +12,7 @@ namespace collsim {
 namespace {
 
 /// The buffers of its own that a rank of AllReduce_AGxLL_R handles beside one of each peer. On 2
-/// and 4 H200 with 7 thread blocks a byte takes 62 and 77 ps, as 8 to 10
-/// (tools/dev/fit-peer-kernels).
+/// and 4 H200 with 7 thread blocks a byte takes 62 and 77 ps, as 8 to 10.
 constexpr double own_buffers_of_ll = 7;
 
 RegisteredCalls::Wire wire_of(SymmetricKernel kernel) {

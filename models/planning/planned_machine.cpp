@@ -7,7 +7,7 @@
 
 #include "models/calibration/transport.h"
 #include "models/machine/gpu_model.h"
-#include "models/simulate/small_cluster.h"
+#include "models/estimate/small_cluster.h"
 
 namespace collsim {
 

@@ -10,7 +10,7 @@
 #include "models/bounds/min_latencies.h"
 #include "models/machine/plan_wiring.h"
 #include "models/machine/resource_table.h"
-#include "models/simulate/node_grid.h"
+#include "models/estimate/node_grid.h"
 #include "sim/cost/slice_cost.h"
 #include "sim/cost/warps.h"
 #include "sim/execution/thread_block_cost.h"

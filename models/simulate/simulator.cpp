@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "models/call/memory_need.h"
+#include "models/estimate/small_cluster.h"
 #include "models/simulate/folded_exchange.h"
 #include "models/simulate/known_calls.h"
 #include "models/simulate/likely_seconds.h"
 #include "models/simulate/scalable_textbook.h"
-#include "models/simulate/small_cluster.h"
 #include "sim/base/division.h"
 #include "sim/execution/disturbance.h"
 #include "sim/execution/effort.h"
@@ -28,15 +28,6 @@ bool is_cut_by_ranks(Collective collective, std::optional<NcclAlgorithm> algorit
 
 std::optional<NcclAlgorithm> algorithm_of(const std::optional<Candidate>& choice) {
   return choice ? std::optional(choice->algorithm) : std::nullopt;
-}
-
-/// As many bytes for each rank as `size` has for each of `ranks`.
-Bytes size_for(const CallCompiler& small, Bytes size, Rank ranks) {
-  const std::int64_t unit = size_of(small.spec().run.reduction.type).count * small.ranks();
-  const double share = static_cast<double>(small.ranks()) / ranks;
-  const std::int64_t whole = size.count / unit;
-  const auto units = static_cast<std::int64_t>(share * static_cast<double>(whole));
-  return Bytes{std::max<std::int64_t>(units, 1) * unit};
 }
 
 /// More messages than this take seconds: ring, LL128, on 256 GPUs whose chunks are all unlike takes
@@ -351,9 +342,8 @@ Prediction Simulator::scaled(Bytes size, const Given& given) {
       size, given, [&](const SmallCall& each) { return is_small_within_budget(each); });
   const Prediction simulated = run(small.call, options_);
   Prediction whole = given ? estimator().estimate(size, *given) : estimator().estimate(size);
-  const Seconds more = is_textbook_exchange(compiler_)
-                           ? time_of_more_ranks(small, simulated.time, size)
-                           : whole.time - small.estimate();
+  const Seconds more = compiler_.is_nccl() ? whole.time - small.estimate()
+                                           : time_of_more_ranks(small, simulated.time, size);
   whole.time = simulated.time + more;
   raise_to(whole, whole.bounds.largest());
   whole.mean_over_ranks = simulated.mean_over_ranks + more;
@@ -364,7 +354,8 @@ Prediction Simulator::scaled(Bytes size, const Given& given) {
   return whole;
 }
 
-/// Of a textbook's all_to_all: each further rank is a step like those that half as many ranks lack.
+/// Of a textbook's call: a rank adds to it what the ranks add of which half of the small cluster is
+/// short of the small cluster.
 Seconds Simulator::time_of_more_ranks(const SmallCall& small, Seconds simulated, Bytes size) {
   const Rank ranks = small.cluster.compiler.ranks();
   Small* const half = small_of(ranks / 2);

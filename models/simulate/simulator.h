@@ -34,9 +34,9 @@ class KnownCalls;
 ///
 ///   T = S + E(whole) - E
 ///
-/// with S simulated and E estimated on the small cluster. A textbook's all_to_all grows by as much
-/// for each further rank as it does from half of the small cluster to all of it. Faults are where
-/// they were, and the model knows them. Every rank is simulated where no small cluster is like the
+/// with S simulated and E estimated on the small cluster. A textbook's call grows by as much for
+/// each further rank as it does from half of the small cluster to all of it. Faults are where they
+/// were, and the model knows them. Every rank is simulated where no small cluster is like the
 /// whole, and with SimulationOptions::exact.
 ///
 /// What is wrong with a machine never makes its calls faster (SimulationOptions::beside_healthy):

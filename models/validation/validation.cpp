@@ -141,13 +141,16 @@ Validation validate(const Recording& recording, const Topology& topology, const 
   const Hosts hosts(topology);
   std::vector<Answer> answers(recording.rows.size());
   std::map<RecordedCall, RowsBySize> families;
+  std::map<RecordedCall, RecordedBounds> bounds;
   for (std::size_t i = 0; i < recording.rows.size(); ++i) {
     const RecordedRow row = hosts.with_defaults(recording.rows[i]);
     if (excluded(row, options)) continue;
     answers[i].left_out = why_left_out(row, hosts, options);
     if (!answers[i].left_out.empty()) continue;
-    answers[i].left_out = why_impossible(row, min_time(call_of(row), topology, row.size));
-    if (answers[i].left_out.empty()) families[call_of(row)][row.size].push_back(i);
+    const RecordedCall call = call_of(row);
+    const RecordedBounds& bound = bounds.try_emplace(call, call, topology).first->second;
+    answers[i].left_out = why_impossible(row, bound.of(row.size));
+    if (answers[i].left_out.empty()) families[call][row.size].push_back(i);
   }
   Evaluation evaluation(topology, cost, options, answers);
   evaluation.run(families);

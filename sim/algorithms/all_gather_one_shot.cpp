@@ -19,6 +19,7 @@ constexpr Algorithm all_gather_one_shot{
     "everybody sends its part to everybody: 1 step, least bytes",
     unsupported_by_pairs,
     chunk_per_rank,
-    emit};
+    emit,
+    Growth::share_per_rank};
 
 }  // namespace collsim

@@ -17,6 +17,7 @@ constexpr Algorithm all_gather_ring{"ring",
                                     "every part goes once around the ring: least bytes, N-1 steps",
                                     supports_everything,
                                     chunk_per_rank,
-                                    emit};
+                                    emit,
+                                    Growth::share_per_rank};
 
 }  // namespace collsim

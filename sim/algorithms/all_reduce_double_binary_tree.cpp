@@ -34,6 +34,7 @@ constexpr Algorithm all_reduce_double_binary_tree{
     "NCCL's tree: two trees over the nodes, half of the data each, and a chain inside each node",
     supports_everything,
     chunks,
-    emit};
+    emit,
+    Growth::all_per_doubling};
 
 }  // namespace collsim

@@ -23,6 +23,7 @@ constexpr Algorithm all_reduce_one_shot{
     "everybody sends the whole buffer to everybody: 1 step, N(N-1) messages",
     unsupported_by_pairs,
     one_chunk,
-    emit};
+    emit,
+    Growth::all_per_rank};
 
 }  // namespace collsim

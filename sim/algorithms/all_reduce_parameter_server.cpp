@@ -23,6 +23,7 @@ constexpr Algorithm all_reduce_parameter_server{
     "all send to rank 0, which sums and sends back: 2 steps, one bottleneck",
     supports_everything,
     one_chunk,
-    emit};
+    emit,
+    Growth::all_per_rank};
 
 }  // namespace collsim

@@ -56,6 +56,7 @@ constexpr Algorithm all_reduce_recursive_halving_doubling{
     "Rabenseifner: halve and exchange, then double: least bytes and 2 log2 N steps",
     supports_everything,
     chunks,
-    emit};
+    emit,
+    Growth::half_per_doubling};
 
 }  // namespace collsim

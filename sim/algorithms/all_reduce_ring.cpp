@@ -39,6 +39,7 @@ constexpr Algorithm all_reduce_ring{
     "reduce-scatter, then all-gather, around one ring: least bytes, 2(N-1) steps",
     supports_everything,
     chunk_per_rank,
-    emit};
+    emit,
+    Growth::share_per_rank};
 
 }  // namespace collsim

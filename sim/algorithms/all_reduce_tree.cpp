@@ -49,6 +49,7 @@ constexpr Algorithm all_reduce_tree{
     "reduce up and broadcast down one binary tree over all ranks: 2 log2 N steps",
     supports_everything,
     one_chunk,
-    emit};
+    emit,
+    Growth::all_per_doubling};
 
 }  // namespace collsim

@@ -20,6 +20,7 @@ constexpr Algorithm all_reduce_two_shot{
     "everybody sums its part of the buffer from all, then sends it to all: 2 steps, least bytes",
     unsupported_by_pairs,
     chunk_per_rank,
-    emit};
+    emit,
+    Growth::share_per_rank};
 
 }  // namespace collsim

@@ -30,6 +30,7 @@ constexpr Algorithm all_to_all_direct{"direct",
                                       "everybody sends to everybody in turn: N-1 steps",
                                       supports_everything,
                                       chunks,
-                                      emit};
+                                      emit,
+                                      Growth::share_per_rank};
 
 }  // namespace collsim

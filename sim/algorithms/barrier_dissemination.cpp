@@ -24,6 +24,7 @@ constexpr Algorithm barrier_dissemination{
     "everybody tells the ranks 1, 2, 4, ... after it: log2 N steps",
     supports_everything,
     one_chunk,
-    emit};
+    emit,
+    Growth::all_per_doubling};
 
 }  // namespace collsim

@@ -21,6 +21,7 @@ constexpr Algorithm broadcast_ring{
     "from the root along the ring: N-1 steps, streams at the full rate",
     supports_everything,
     one_chunk,
-    emit};
+    emit,
+    Growth::all_per_rank};
 
 }  // namespace collsim

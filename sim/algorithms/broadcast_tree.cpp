@@ -22,6 +22,7 @@ constexpr Algorithm broadcast_tree{"tree",
                                    "down one binary tree: log2 N steps",
                                    supports_everything,
                                    one_chunk,
-                                   emit};
+                                   emit,
+                                   Growth::all_per_doubling};
 
 }  // namespace collsim

@@ -20,6 +20,7 @@ constexpr Algorithm gather_direct{"direct",
                                   "all send to the root: 1 step",
                                   supports_everything,
                                   chunk_per_rank,
-                                  emit};
+                                  emit,
+                                  Growth::share_per_rank};
 
 }  // namespace collsim

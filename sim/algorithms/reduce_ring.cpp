@@ -20,6 +20,7 @@ constexpr Algorithm reduce_ring{"ring",
                                 "along the ring to the root: N-1 steps, streams at the full rate",
                                 supports_everything,
                                 one_chunk,
-                                emit};
+                                emit,
+                                Growth::all_per_rank};
 
 }  // namespace collsim

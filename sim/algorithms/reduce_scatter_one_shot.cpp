@@ -19,6 +19,7 @@ constexpr Algorithm reduce_scatter_one_shot{
     "everybody sums its part of the buffer from all: 1 step, least bytes",
     unsupported_by_pairs,
     chunk_per_rank,
-    emit};
+    emit,
+    Growth::share_per_rank};
 
 }  // namespace collsim

@@ -18,6 +18,7 @@ constexpr Algorithm reduce_scatter_ring{
     "every part is summed once around the ring: least bytes, N-1 steps",
     supports_everything,
     chunk_per_rank,
-    emit};
+    emit,
+    Growth::share_per_rank};
 
 }  // namespace collsim

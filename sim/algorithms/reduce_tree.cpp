@@ -18,8 +18,12 @@ void emit(Group& group, const Placement& /*placement*/, const Algorithm* /*inter
 
 }  // namespace
 
-constexpr Algorithm reduce_tree{
-    "tree", Collective::reduce, "up one binary tree: log2 N steps", supports_everything, one_chunk,
-    emit};
+constexpr Algorithm reduce_tree{"tree",
+                                Collective::reduce,
+                                "up one binary tree: log2 N steps",
+                                supports_everything,
+                                one_chunk,
+                                emit,
+                                Growth::all_per_doubling};
 
 }  // namespace collsim

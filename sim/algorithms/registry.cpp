@@ -225,6 +225,12 @@ bool needs_adding_switch(Collective collective, std::string_view name) {
   return choice.algorithm != nullptr && switch_schedule_of(*choice.algorithm) != nullptr;
 }
 
+Growth growth_of(Collective collective, std::string_view name) {
+  const Choice choice = choose(collective, name);
+  if (choice.written) return Growth::none;
+  return choice.inter != nullptr ? choice.inter->growth : choice.algorithm->growth;
+}
+
 std::vector<std::vector<Rank>> channel_orders(Collective collective, const Placement& placement,
                                               std::uint32_t channels, ChannelOrder order) {
   const std::uint32_t count =

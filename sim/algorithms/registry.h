@@ -30,6 +30,18 @@ Rank ranks_per_node(const Placement& placement);
 /// `ranks` ranks filling nodes of `per_node` in order.
 Placement uniform_placement(Rank ranks, Rank per_node = 1);
 
+/// What more ranks cost an algorithm, and so how its time on two small clusters goes on to a large
+/// one.
+enum class Growth : std::uint8_t {
+  none,  ///< not known, or the algorithm runs within one node
+  /// A step for each further rank, in which everybody sends what one rank holds of the data: all
+  /// steps take as long where the data grow with the ranks.
+  share_per_rank,
+  all_per_rank,       ///< a step for each further rank, in which somebody sends all data
+  all_per_doubling,   ///< a level for each doubling of the ranks, through which all data go
+  half_per_doubling,  ///< a level for each doubling, with half of the data of the one before
+};
+
 /// One way to reach a collective. `algorithms()` is the only list of them: help texts, `list`,
 /// tests and docs iterate it. `inter` is the algorithm between nodes, given only to one that is
 /// `composed`.
@@ -44,6 +56,7 @@ struct Algorithm {
   /// Emits the whole algorithm into a group of placement.ranks() ranks and chunks() chunks, which
   /// knows its root.
   void (*emit)(Group& group, const Placement& placement, const Algorithm* inter);
+  Growth growth = Growth::none;  ///< of one that is composed: that of its inner one counts
   /// Made of another one: its full name is "<name>:<inter>", `default_inter` if only "<name>".
   bool composed = false;
   std::string_view default_inter = {};
@@ -79,6 +92,9 @@ std::vector<std::vector<Rank>> channel_orders(Collective collective, const Place
 
 /// How many chunks the algorithm of that name cuts a loop into. Throws as make_plan() does.
 std::uint32_t chunks_of(Collective collective, std::string_view name, const Placement& placement);
+
+/// How the algorithm of that name grows; `none` for a file. Throws InputError for an unknown name.
+Growth growth_of(Collective collective, std::string_view name);
 
 /// The plan of the algorithm of that name, with that order on its channels. `name` may be
 /// "hierarchical:<inter-node algorithm>", or a file that names_schedule_file(), which is read;

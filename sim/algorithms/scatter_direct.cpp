@@ -20,6 +20,7 @@ constexpr Algorithm scatter_direct{"direct",
                                    "the root sends to one after the other: N-1 steps",
                                    supports_everything,
                                    chunk_per_rank,
-                                   emit};
+                                   emit,
+                                   Growth::share_per_rank};
 
 }  // namespace collsim

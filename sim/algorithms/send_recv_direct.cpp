@@ -19,6 +19,7 @@ constexpr Algorithm send_recv_direct{"direct",
                                      "every rank sends to the next one: 1 step",
                                      supports_everything,
                                      chunk_per_rank,
-                                     emit};
+                                     emit,
+                                     Growth::all_per_rank};
 
 }  // namespace collsim

@@ -53,6 +53,18 @@ class TwoHosts : public testing::Test {
   const std::vector<PointIndex> points{{0, 0}, {0, 1}, {0, 2}, {0, 3}};
 };
 
+TEST(CauseTable, rows_name_causes_and_lines_that_there_are) {
+  const std::vector<CauseRow> rows = load_causes();
+  LogFacts facts;
+  facts.any = true;  // and no other line, so that every word of a row is looked up
+  for (const CauseRow& row : rows) {
+    if (!row.like.empty()) EXPECT_EQ(cause_row(rows, row.like).cause, row.like);
+    std::vector<Hypothesis> one(1);
+    one.front().signs = row.signs;
+    EXPECT_NO_THROW(weigh_by_facts(facts, {}, one)) << row.cause;
+  }
+}
+
 const Hypothesis& named(const std::vector<Hypothesis>& all, const std::string& cause) {
   return *std::find_if(all.begin(), all.end(),
                        [&](const Hypothesis& each) { return each.cause == cause; });

@@ -1,5 +1,5 @@
 // Times of mixture-of-experts kernels beside recorded ones (recordings/inference). The constants
-// are fitted to these rows; tools/dev/fit-exchange prints the errors on groups that a fit did not
+// are fitted to these rows; docs/exchange.md has the errors on groups that a fit did not
 // see.
 
 #include <gtest/gtest.h>

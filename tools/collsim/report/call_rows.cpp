@@ -84,6 +84,8 @@ std::string_view name_of(EstimateMethod method) {
       return "closed form";
     case EstimateMethod::critical_path:
       return "critical path";
+    case EstimateMethod::simulation:
+      return "simulation";
     case EstimateMethod::formula:
       break;
   }
@@ -178,13 +180,17 @@ std::vector<Column> columns_of(const Section& section) {
   return section.request->wide ? columns : fitting(std::move(columns));
 }
 
+std::string_view short_word_of(std::string_view method) {
+  if (method == name_of(EstimateMethod::closed_form)) return "closed";
+  if (method == name_of(EstimateMethod::critical_path)) return "path";
+  return method == name_of(EstimateMethod::simulation) ? "sim" : "near";
+}
+
 /// The same with a table's short words: percent, "text" for a textbook's schedule.
 Record for_people(Record record) {
   if (record["schedule"] == to_string(ScheduleKind::textbook)) record["schedule"] = "text";
   if (!record["method"].is_null()) {
-    record["method"] = record["method"] == name_of(EstimateMethod::closed_form)     ? "closed"
-                       : record["method"] == name_of(EstimateMethod::critical_path) ? "path"
-                                                                                    : "near";
+    record["method"] = short_word_of(record["method"].get<std::string>());
   }
   if (!record["error"].is_null()) {
     record["error"] = fmt::format("{:+.1f}", 100 * record["error"].get<double>());
@@ -260,6 +266,9 @@ class CallTable final : public CallPrinter {
     }
     if (is_any(EstimateMethod::formula)) {
       print("near: close to what `collsim run` simulates (docs/estimate.md)");
+    }
+    if (is_any(EstimateMethod::simulation)) {
+      print("sim: simulated, of large machines some nodes (docs/estimate.md)");
     }
   }
 

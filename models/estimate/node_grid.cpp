@@ -1,4 +1,4 @@
-#include "models/simulate/node_grid.h"
+#include "models/estimate/node_grid.h"
 
 #include <vector>
 

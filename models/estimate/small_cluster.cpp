@@ -1,7 +1,8 @@
-#include "models/simulate/small_cluster.h"
+#include "models/estimate/small_cluster.h"
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -9,7 +10,7 @@
 #include <vector>
 
 #include "models/call/machine_view.h"
-#include "models/simulate/node_grid.h"
+#include "models/estimate/node_grid.h"
 #include "sim/algorithms/patterns.h"
 
 namespace collsim {
@@ -34,6 +35,13 @@ bool is_lasting(const MachineFaults& faults, const Topology& topology) {
                       }) &&
          std::none_of(faults.ranks.begin(), faults.ranks.end(), late) &&
          std::none_of(faults.hosts.begin(), faults.hosts.end(), late);
+}
+
+/// Whether a small cluster may be as close to the whole as simulations need it.
+bool may_be_close(const CallCompiler& whole) {
+  const MachineFaults& faults = whole.spec().faults;
+  const bool knows_faults = whole.nccl() != nullptr || faults.empty();
+  return knows_faults && is_lasting(faults, whole.topology()) && !whole.topology().takes_detours();
 }
 
 /// A node's place in NCCL's two trees over nodes.
@@ -77,8 +85,9 @@ class TreePlaces {
   std::vector<std::vector<Place>> places_;  // by tree and node
 };
 
-/// Which node of the whole stands at each place of the small cluster.
-std::vector<Rank> chosen_nodes(Rank nodes, Rank count, const std::set<Rank>& touched) {
+/// Which node of the whole stands at each place of the small cluster. Where it spans the whole, its
+/// second half is the whole's last nodes, so that some hops go the longest way.
+std::vector<Rank> chosen_nodes(Rank nodes, Rank count, const std::set<Rank>& touched, bool spans) {
   const TreePlaces of_whole(nodes);
   const TreePlaces of_small(count);
   std::map<Rank, Rank> placed;  // by place
@@ -96,50 +105,61 @@ std::vector<Rank> chosen_nodes(Rank nodes, Rank count, const std::set<Rank>& tou
   // The neighbours of the first that is touched.
   Rank next = touched.empty() ? 0 : *touched.begin() / count * count;
   next = std::min(next, nodes - count);
+  std::set<Rank> used = touched;
   std::vector<Rank> chosen;
   for (Rank place = 0; place < count; ++place) {
     if (const auto found = placed.find(place); found != placed.end()) {
       chosen.push_back(found->second);
       continue;
     }
-    while (touched.contains(next)) next = (next + 1) % nodes;
+    if (spans && 2 * place >= count) next = std::max(next, nodes - (count - place));
+    while (!used.insert(next).second) next = (next + 1) % nodes;
     chosen.push_back(next);
-    next = (next + 1) % nodes;
   }
   return chosen;
 }
 
 }  // namespace
 
-std::optional<CallSpec> small_cluster(const CallCompiler& whole, Rank ranks) {
-  const MachineFaults& faults = whole.spec().faults;
-  if (!is_lasting(faults, whole.topology())) return std::nullopt;
-  if (whole.topology().takes_detours()) return std::nullopt;
-  const bool is_nccl = whole.nccl() != nullptr;
-  if (!is_nccl && !faults.empty()) return std::nullopt;
+Bytes size_for(const CallCompiler& small, Bytes size, Rank ranks) {
+  const std::int64_t unit = size_of(small.spec().run.reduction.type).count * small.ranks();
+  const double share = static_cast<double>(small.ranks()) / ranks;
+  const std::int64_t whole = size.count / unit;
+  const auto units = static_cast<std::int64_t>(share * static_cast<double>(whole));
+  return Bytes{std::max<std::int64_t>(units, 1) * unit};
+}
+
+std::optional<CallSpec> small_cluster(const CallCompiler& whole, Rank ranks, Likeness likeness) {
+  if (likeness == Likeness::close && !may_be_close(whole)) return std::nullopt;
   const auto grid = grid_of(whole);
   if (!grid) return std::nullopt;
   const Rank nodes = grid->nodes;
   const Rank per_node = grid->per_node;
-  const std::set<Rank> touched = is_nccl ? touched_nodes(whole) : std::set<Rank>{};
+  std::set<Rank> touched;
+  if (!whole.spec().faults.empty()) touched = touched_nodes(whole);
   Rank count = std::max<Rank>(ranks / per_node, 2);
+  while (likeness == Likeness::near && 2 * touched.size() > count) {
+    touched.erase(std::prev(touched.end()));
+  }
   count = std::max(count, static_cast<Rank>(2 * touched.size()));
-  if (2 * count > nodes) return std::nullopt;
+  if ((likeness == Likeness::close ? 2 * count : count + 1) > nodes) return std::nullopt;
   CallSpec spec = whole.spec();
   spec.like = whole.nccl();
   std::map<Rank, Rank> places;  // by node
   spec.gpus.clear();
-  for (const Rank node : chosen_nodes(nodes, count, touched)) {
+  for (const Rank node : chosen_nodes(nodes, count, touched, whole.nccl() == nullptr)) {
     places.emplace(node, static_cast<Rank>(places.size()));
     for (Rank i = 0; i < per_node; ++i)
       spec.gpus.push_back(whole.spec().gpus[std::size_t{node} * per_node + i]);
   }
-  const auto renamed = [&](Rank rank) {
+  const auto renamed = [&](Rank rank) -> std::optional<Rank> {
     const auto place = places.find(rank / per_node);
-    return place == places.end() ? 0 : place->second * per_node + rank % per_node;
+    if (place == places.end()) return std::nullopt;
+    return place->second * per_node + rank % per_node;
   };
-  spec.root = renamed(spec.root);
-  for (RankFault& fault : spec.faults.ranks) fault.rank = renamed(fault.rank);
+  spec.root = renamed(spec.root).value_or(0);
+  std::erase_if(spec.faults.ranks, [&](const RankFault& fault) { return !renamed(fault.rank); });
+  for (RankFault& fault : spec.faults.ranks) fault.rank = *renamed(fault.rank);
   return spec;
 }
 

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "models/call/call_compiler.h"
+#include "models/call/call_spec.h"
+
+namespace collsim {
+
+/// How much a small cluster has to be like the whole.
+enum class Likeness : std::uint8_t {
+  /// In all that a simulation sees. There is none where a fault comes or goes during the call, is
+  /// random, makes ranks late or sits between switches; where ways depend on all flows
+  /// (Topology::takes_detours()); and of a textbook's call with faults.
+  close,
+  /// For an estimate: faults hold all the time. Of nodes that they touch it has so many as leave
+  /// half of it healthy.
+  near,
+};
+
+/// The call on so many of a cluster's ranks (whole nodes, at least two), that represents it: on the
+/// first nodes, or, where faults are, on the nodes that they touch and on neighbours of theirs; of
+/// a textbook's call half of them are the last nodes, since its hops have no NICs of their own. A
+/// touched node takes the place at which it has as many children in both of NCCL's trees over
+/// nodes, as nearly as there is one. Nothing where no small cluster is like the whole, where not
+/// all nodes have the same GPUs in the call, and where it would be more than half of the whole. The
+/// whole must outlive who plans for it: what NCCL's search found is taken over.
+std::optional<CallSpec> small_cluster(const CallCompiler& whole, Rank ranks = 64,
+                                      Likeness likeness = Likeness::close);
+
+/// As many bytes for each rank of `small` as `size` has for each of `ranks`.
+Bytes size_for(const CallCompiler& small, Bytes size, Rank ranks);
+
+}  // namespace collsim
