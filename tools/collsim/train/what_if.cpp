@@ -1,4 +1,4 @@
-#include "tools/collsim/step/what_if.h"
+#include "tools/collsim/train/what_if.h"
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>
@@ -11,7 +11,7 @@
 
 #include "models/planning/change.h"
 #include "sim/base/input_error.h"
-#include "tools/collsim/step/step_options.h"
+#include "tools/collsim/train/step_options.h"
 
 namespace collsim::command {
 

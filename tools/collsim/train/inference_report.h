@@ -6,7 +6,7 @@
 
 #include "models/workload/inference.h"
 #include "tools/collsim/report/records.h"
-#include "tools/collsim/step/step_report.h"
+#include "tools/collsim/train/step_report.h"
 
 namespace collsim::command {
 

@@ -1,4 +1,4 @@
-#include "tools/collsim/step/step_options.h"
+#include "tools/collsim/train/step_options.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 
 #include "models/workload/inference.h"
 #include "models/workload/training_step.h"
-#include "tools/collsim/step/step_report.h"
+#include "tools/collsim/train/step_report.h"
 
 namespace collsim::command {
 

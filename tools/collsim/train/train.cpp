@@ -20,11 +20,11 @@
 #include "tools/collsim/core/warnings.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/request/program_check.h"
-#include "tools/collsim/step/inference_report.h"
-#include "tools/collsim/step/step_options.h"
-#include "tools/collsim/step/step_page.h"
-#include "tools/collsim/step/step_report.h"
-#include "tools/collsim/step/what_if.h"
+#include "tools/collsim/train/inference_report.h"
+#include "tools/collsim/train/step_options.h"
+#include "tools/collsim/train/step_page.h"
+#include "tools/collsim/train/step_report.h"
+#include "tools/collsim/train/what_if.h"
 
 namespace collsim::command {
 
@@ -201,12 +201,11 @@ int train(const StepRequest& request, const std::string& name, StepMachine& mach
 }
 
 /// The machine or program that is asked about.
-std::string subject_of(const po::variables_map& values, std::string_view command) {
+std::string subject_of(const po::variables_map& values) {
   for (const char* const option : {"subject", "topology"}) {
     if (values.contains(option)) return values[option].as<std::string>();
   }
-  throw InputError(fmt::format("{}: no machine", command),
-                   fmt::format("collsim {} MACHINE --model NAME, or --help", command));
+  throw InputError("train: no machine", "collsim train MACHINE --model NAME, or --help");
 }
 
 void warn_of_kernels(const StepMachine& machine, std::ostream& err) {
@@ -256,7 +255,7 @@ int run_train(std::span<const std::string> args, std::ostream& out, std::ostream
     validate(request, out);
     return exit_ok;
   }
-  const std::string subject = subject_of(*values, "train");
+  const std::string subject = subject_of(*values);
   if (values->contains("subject") && is_program(subject)) {
     heed_only(*values, train_subcommand, {"a program"});
     run_program(request, subject, out);
@@ -307,7 +306,7 @@ int run_serve(std::span<const std::string> args, std::ostream& out, std::ostream
   if (!values) return exit_ok;
   heed_only(*values, serve_subcommand, {""});
   const StepRequest request{*values, command_text("serve", args)};
-  const std::string name = subject_of(*values, "serve");
+  const auto& name = (*values)["topology"].as<std::string>();
   const PlacedMachine placed = machine_of_step(*values, name);
   MachineCalls calls = calls_of_step(*values, placed);
   calls.run.graph = !(*values)["eager"].as<bool>();
@@ -332,6 +331,7 @@ const Subcommand serve_subcommand{
                  "serve dgx-h100 --model llama3-70b --prefill --tp 8 --context 8192",
                  "serve dgx-h100 --model llama3-70b --tp 8 --eager --timeline"},
     .argument = "topology",
+    .needs = "machine",
     .first = "nodes ranks model tp batch context prefill precision eager format",
     .modes = {{"", job_machine_options() + "model tp batch context precision eager trace prefill",
                "timeline"}},
