@@ -6,10 +6,9 @@
 #include "models/calibration/calibration_choice.h"
 #include "models/calibration/transport.h"
 #include "models/call/rank_gpus.h"
-#include "models/estimate/estimator.h"
 #include "models/imports/machine.h"
 #include "models/nccl/settings/function.h"
-#include "models/simulate/simulator.h"
+#include "models/predict/predictor.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
@@ -90,18 +89,15 @@ Prediction published(const collsim::Prediction& made, const CallCompiler& compil
   return result;
 }
 
-/// `make_predictor` makes, of a compiler, what answers for a size.
-template <typename MakePredictor>
 std::vector<Prediction> predict(const Machine& machine, const Call& call,
-                                const std::vector<std::int64_t>& sizes,
-                                MakePredictor make_predictor) {
+                                const std::vector<std::int64_t>& sizes, const Method& method) {
   if (!machine.loaded) throw InputError("a machine that was not loaded", "one of load_machine()");
-  const CallCompiler compiler = make_compiler(*machine.loaded, call);
-  auto answers = make_predictor(compiler);
+  Predictor predictor(make_compiler(*machine.loaded, call), method);
   std::vector<Prediction> predictions;
   predictions.reserve(sizes.size());
   for (const std::int64_t bytes : sizes) {
-    predictions.push_back(published(answers(whole_elements(bytes, compiler)), compiler));
+    const Bytes size = whole_elements(bytes, predictor.compiler());
+    predictions.push_back(published(predictor.predict(size), predictor.compiler()));
   }
   return predictions;
 }
@@ -135,18 +131,14 @@ std::vector<Prediction> simulate(const Machine& machine, const Call& call,
                                  const std::vector<std::int64_t>& sizes, std::string_view engine) {
   const Engine chosen = read_engine(engine);
   load_engine(chosen);
-  return predict(machine, call, sizes, [chosen](const CallCompiler& compiler) {
-    return [simulator = std::make_shared<Simulator>(compiler, SimulationOptions{.engine = chosen})](
-               Bytes size) { return simulator->simulate(size); };
-  });
+  Method method = by_simulation();
+  method.simulation.engine = chosen;
+  return predict(machine, call, sizes, method);
 }
 
 std::vector<Prediction> estimate(const Machine& machine, const Call& call,
                                  const std::vector<std::int64_t>& sizes) {
-  return predict(machine, call, sizes, [](const CallCompiler& compiler) {
-    return
-        [estimator = Estimator(compiler)](Bytes size) mutable { return estimator.estimate(size); };
-  });
+  return predict(machine, call, sizes, by_formulas());
 }
 
 std::vector<std::string> collective_names() {

@@ -124,13 +124,14 @@ Adviser::Adviser(CallList calls, std::uint32_t threads, std::uint64_t messages)
     : calls_(std::move(calls)),
       threads_(threads),
       messages_(messages),
-      estimated_(estimate_calls(calls_)),
-      simulated_(simulate_calls(calls_, *known_)) {}
+      estimated_(times_of(calls_, by_formulas())),
+      simulated_(times_of(calls_, by_simulation_of_changes(*known_))) {}
 
 Advice Adviser::estimated(const TriedChange& change) const {
   Advice advice{change.text, change.variables};
-  note_problem(advice,
-               [&] { take_effect(change, estimated_, estimate_calls(change.calls), advice); });
+  note_problem(advice, [&] {
+    take_effect(change, estimated_, times_of(change.calls, by_formulas()), advice);
+  });
   return advice;
 }
 
@@ -150,7 +151,8 @@ void Adviser::take_effect(const TriedChange& change, const CallTimes& unchanged,
 
 void Adviser::simulate(const TriedChange& change, Advice& advice) const {
   note_problem(advice, [&] {
-    take_effect(change, simulated_, simulate_calls(change.calls, *known_), advice);
+    take_effect(change, simulated_, times_of(change.calls, by_simulation_of_changes(*known_)),
+                advice);
     advice.simulated = true;
   });
 }

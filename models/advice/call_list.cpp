@@ -3,10 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <memory>
-
-#include "models/estimate/estimator.h"
-#include "models/simulate/simulator.h"
 
 namespace collsim {
 
@@ -15,23 +11,6 @@ namespace {
 /// What changes do shows on a small cluster, for they are compared with each other: dozens of
 /// changes are tried at every size.
 constexpr SimulationBudget of_advice{.max_ranks = 32, .max_seconds = 1};
-
-/// Of every size of every item, what an engine says that `make` makes for a compiler.
-template <typename Make>
-CallTimes times_by(const CallList& calls, const Make& make) {
-  CallTimes result;
-  for (const CallList::Item& item : calls.items) {
-    const CallCompiler compiler(item.spec);
-    auto answer = make(compiler);
-    for (const Bytes size : item.sizes) {
-      const Prediction prediction = answer(size);
-      result.times.push_back(prediction.time);
-      result.algorithms.push_back(prediction.algorithm);
-      result.messages += prediction.transfers;
-    }
-  }
-  return result;
-}
 
 }  // namespace
 
@@ -42,19 +21,24 @@ CallList with_variables(CallList calls, const std::map<std::string, std::string>
   return calls;
 }
 
-CallTimes estimate_calls(const CallList& calls) {
-  return times_by(calls, [](const CallCompiler& compiler) {
-    return
-        [estimator = Estimator(compiler)](Bytes size) mutable { return estimator.estimate(size); };
-  });
+CallTimes times_of(const CallList& calls, const Method& method) {
+  CallTimes result;
+  for (const CallList::Item& item : calls.items) {
+    Predictor predictor(item.spec, method);
+    for (const Bytes size : item.sizes) {
+      const Prediction prediction = predictor.predict(size);
+      result.times.push_back(prediction.time);
+      result.algorithms.push_back(prediction.algorithm);
+      result.messages += prediction.transfers;
+    }
+  }
+  return result;
 }
 
-CallTimes simulate_calls(const CallList& calls, KnownCalls& known) {
-  return times_by(calls, [&known](const CallCompiler& compiler) {
-    const auto simulator =
-        std::make_shared<Simulator>(compiler, SimulationOptions{}, of_advice, &known);
-    return [simulator](Bytes size) { return simulator->simulate(size); };
-  });
+Method by_simulation_of_changes(KnownCalls& known) {
+  Method method = by_simulation(of_advice);
+  method.known = &known;
+  return method;
 }
 
 Effect effect_of(const CallTimes& unchanged, const CallTimes& changed) {

@@ -6,12 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "models/call/call_spec.h"
+#include "models/predict/predictor.h"
 #include "sim/base/units.h"
 
 namespace collsim {
-
-class KnownCalls;
 
 /// Calls whose times count, each alike.
 struct CallList {
@@ -32,11 +30,12 @@ struct CallTimes {
   std::uint64_t messages = 0;             ///< simulated; 0 of estimates
 };
 
-/// By formulas (Estimator), and by simulation (Simulator). Throw InputError where a call cannot
-/// run, HangError where it never ends. Calls that are known are not simulated again; `messages`
-/// counts theirs all the same.
-CallTimes estimate_calls(const CallList& calls);
-CallTimes simulate_calls(const CallList& calls, KnownCalls& known);
+/// Throws InputError where a call cannot run, HangError where it never ends.
+CallTimes times_of(const CallList& calls, const Method& method);
+
+/// By simulation on small clusters. Calls that are known are not simulated again;
+/// CallTimes::messages counts theirs all the same.
+Method by_simulation_of_changes(KnownCalls& known);
 
 /// How the times of changed calls compare: changed over unchanged. Below 1 is faster.
 struct Effect {

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "models/calibration/trust.h"
 #include "sim/base/data_directory.h"
+#include "sim/base/number.h"
 #include "sim/base/text.h"
 #include "sim/yaml/yaml_reader.h"
 
@@ -17,10 +17,8 @@ namespace {
 
 /// The number that a field is; fails at the row.
 double number_in(const std::string& field, const YamlValue& row) {
-  double number = 0;
-  const char* const end = field.data() + field.size();
-  const auto [stop, error] = std::from_chars(field.data(), end, number);
-  if (error != std::errc{} || stop != end || !(number > 0)) {
+  const double number = parse_number<double>(field).value_or(0);
+  if (!(number > 0)) {
     row.fail(fmt::format("'{}' is no number above 0", field), "such as 0.91");
   }
   return number;

@@ -140,6 +140,8 @@ std::string_view to_string(Extent extent) {
       return "steady";
     case Extent::scaled:
       return "scaled";
+    case Extent::part:
+      return "part";
   }
   return "";
 }

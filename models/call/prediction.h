@@ -21,9 +21,10 @@ namespace collsim {
 enum class Extent : std::uint8_t {
   whole,   ///< every message
   steady,  ///< loops or calls that repeat themselves were continued (SteadyState)
-  scaled,  ///< a smaller cluster, whose time was scaled by the analytic model (Simulator)
+  scaled,  ///< a smaller cluster, whose time was scaled by the analytic model (ScaledCall)
+  part,    ///< a still smaller one, or a smaller call of it (SimulationBudget::max_messages)
 };
-/// "whole", "steady", "scaled".
+/// "whole", "steady", "scaled", "part".
 std::string_view to_string(Extent extent);
 
 /// How to simulate.
@@ -33,9 +34,6 @@ struct SimulationOptions {
   /// Hears of the progress: a size is begun, with about so many messages; so many are sent.
   std::function<void(Bytes size, double messages)> begin{};
   const Watch* watch = nullptr;  ///< null: nobody
-  /// A Simulator's: a faulty machine's call is compared with that of the healthy machine, which is
-  /// simulated as well and is never slower.
-  bool beside_healthy = true;
 };
 
 /// How long one call takes, and how far that is from what is possible.
@@ -68,7 +66,7 @@ struct Prediction {
 /// By simulation. Throws HangError where a fault keeps the call from ever ending.
 Prediction simulate(const CompiledCall& call, const SimulationOptions& options = {});
 /// By the analytic model that looks at the whole plan: of a textbook's schedule, and where there
-/// are faults or measured host memory. An Estimator answers for all.
+/// are faults or measured host memory. A Predictor answers for all.
 Prediction estimate_by_plan(const CompiledCall& call);
 /// For an approximation, which may come out below a limit that no run can beat: the limit then
 /// counts in its place. What is simulated or exact is checked instead.

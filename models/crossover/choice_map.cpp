@@ -94,10 +94,8 @@ std::optional<ChoiceLimit> with_losses(const ChoiceRow& row, ChoiceLimit limit) 
 ChoiceRow choice_row(const CallCompiler& compiler, const std::vector<Bytes>& sizes,
                      const ErrorTable& errors) {
   assert(!sizes.empty());
-  LayoutMemo memo;
-  NcclVariants ways(compiler, [&](Bytes size, const Candidate& pair) {
-    return simulate(compiler.plan(size, pair, &memo)).time;
-  });
+  Predictor predictor(compiler, by_whole_simulation());
+  NcclVariants ways(predictor);
   ChoiceRow row;
   row.ranks = compiler.ranks();
   row.nodes = compiler.nccl()->nodes();

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/calibration/error_table.h"
-#include "models/estimate/nccl_variants.h"
+#include "models/crossover/nccl_variants.h"
 
 namespace collsim {
 

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
+#include <list>
 #include <map>
-#include <memory>
 #include <utility>
 
-#include "models/estimate/estimator.h"
-#include "models/estimate/nccl_variants.h"
-#include "models/simulate/simulator.h"
+#include "models/crossover/nccl_variants.h"
 
 namespace collsim {
 
@@ -134,14 +132,6 @@ Bracket guess_and_bisect(Bracket bracket, const std::function<bool(Bytes)>& afte
 /// Dozens of sizes of every algorithm and protocol are simulated.
 constexpr SimulationBudget of_crossover{.max_ranks = 256, .max_seconds = 0.3};
 
-/// As `run` does, on smaller clusters.
-NcclVariants::Simulate simulate_pairs(const CallCompiler& compiler) {
-  const auto simulator = std::make_shared<Simulator>(compiler, SimulationOptions{}, of_crossover);
-  return [simulator](Bytes size, const Candidate& pair) {
-    return simulator->simulate(size, pair).time;
-  };
-}
-
 }  // namespace
 
 Crossover last_crossover(const std::vector<Bytes>& sizes,
@@ -175,7 +165,8 @@ Crossover bisect_crossover(const std::vector<Bytes>& sizes,
 
 CrossoverReport find_crossovers(const CallCompiler& compiler, const std::vector<Bytes>& sizes) {
   assert(!sizes.empty());
-  NcclVariants ways(compiler, simulate_pairs(compiler));
+  Predictor predictor(compiler, by_simulation(of_crossover));
+  NcclVariants ways(predictor);
   CrossoverReport report;
   report.ranks = compiler.ranks();
   report.following = follow(ways, sizes);
@@ -191,15 +182,13 @@ CrossoverReport find_textbook_crossovers(const std::vector<CallCompiler>& compil
   assert(!compilers.empty() && !sizes.empty());
   CrossoverReport report;
   report.ranks = compilers.front().ranks();
-  std::vector<Estimator> estimators;
+  std::list<Predictor> predictors;  // the ways refer to them
   std::vector<Way> ways;
-  estimators.reserve(compilers.size());  // the ways refer to them
   for (const CallCompiler& compiler : compilers) {
-    Estimator& estimator = estimators.emplace_back(compiler);
-    const std::string& name = compiler.spec().run.algorithm;
-    ways.push_back({name,
-                    [&compiler](Bytes size) { return simulate(compiler.plan(size)).time.value; },
-                    [&estimator](Bytes size) { return estimator.estimate(size).time.value; }});
+    Predictor& predictor = predictors.emplace_back(compiler, by_whole_simulation());
+    ways.push_back({compiler.spec().run.algorithm,
+                    [&predictor](Bytes size) { return predictor.predict(size).time.value; },
+                    [&predictor](Bytes size) { return predictor.estimate(size).time.value; }});
   }
   VariantTimes times(ways, drift_of(compilers.front()));
   for (std::size_t a = 0; a < ways.size(); ++a) {

@@ -143,7 +143,7 @@ void simulate_finely(const ValueFit& fit, const FitEffort& effort,
 
 }  // namespace
 
-std::vector<FittedCause> fit_causes(const Predictor& predictor,
+std::vector<FittedCause> fit_causes(const LogPredictor& predictor,
                                     const std::vector<Hypothesis>& hypotheses,
                                     const std::vector<PointIndex>& points, const Spread& spread,
                                     const FitEffort& effort) {

@@ -23,7 +23,7 @@ struct FitEffort {
 /// Fits every cause to the points: first by estimates, times what the simulation of the healthy
 /// machine is off by; then the likeliest by simulation. Causes that the machine cannot have, or
 /// under which a call never ends, are left out. The likeliest first.
-std::vector<FittedCause> fit_causes(const Predictor& predictor,
+std::vector<FittedCause> fit_causes(const LogPredictor& predictor,
                                     const std::vector<Hypothesis>& hypotheses,
                                     const std::vector<PointIndex>& points, const Spread& spread,
                                     const FitEffort& effort = {});

@@ -29,7 +29,7 @@ struct Spreads {
 
 /// The times of a series on the healthy machine, in the order of its points; nothing where it
 /// cannot be predicted.
-std::vector<HealthyTime> healthy_times(const Predictor& predictor, std::size_t number,
+std::vector<HealthyTime> healthy_times(const LogPredictor& predictor, std::size_t number,
                                        HealthyTimes& known) {
   const EvidenceSeries& series = predictor.evidence().series[number];
   std::vector<PointIndex> missing;
@@ -72,7 +72,7 @@ double alarm_of_odd_parts() {
 }
 
 /// Every size of every series on the healthy machine.
-std::vector<DiagnosedSize> compare(const Predictor& predictor, const Spreads& spreads,
+std::vector<DiagnosedSize> compare(const LogPredictor& predictor, const Spreads& spreads,
                                    HealthyTimes& known, Diagnosis& diagnosis) {
   std::vector<DiagnosedSize> sizes;
   const Evidence& evidence = predictor.evidence();
@@ -135,7 +135,7 @@ std::vector<PointIndex> chosen_points(const std::vector<DiagnosedSize>& sizes,
 
 /// Of the likeliest causes the first two that a call tells apart: the first ones may tie for every
 /// call.
-std::optional<NextMeasurement> next_of(const Predictor& predictor, const Diagnosis& diagnosis) {
+std::optional<NextMeasurement> next_of(const LogPredictor& predictor, const Diagnosis& diagnosis) {
   constexpr std::size_t tried = 4;
   std::vector<const FittedCause*> causes;
   std::vector<std::size_t> places;
@@ -168,14 +168,14 @@ std::optional<NextMeasurement> next_of(const Predictor& predictor, const Diagnos
 /// Looks for causes of the first call, by the times of all.
 class CauseSearch {
  public:
-  CauseSearch(const DiagnosisInput& input, const Predictor& predictor, const Spread& spread,
+  CauseSearch(const DiagnosisInput& input, const LogPredictor& predictor, const Spread& spread,
               const std::vector<DiagnosedSize>& sizes)
       : predictor_(predictor),
         spread_(spread),
         points_(chosen_points(sizes, predictor.evidence(), input.max_points)) {
     const Evidence& evidence = predictor.evidence();
     const RecordedCall& call = evidence.series[points_.front().series].call;
-    hypotheses_ = hypotheses_for(predictor.compiler_of(call, {}), call);
+    hypotheses_ = hypotheses_for(predictor.compiler_of(call), call);
     weigh_by_facts(*input.facts, evidence.taken_away, hypotheses_);
     // What all hosts have, other runs would have had as well.
     constexpr double of_all_hosts = 0.1;
@@ -285,7 +285,7 @@ class CauseSearch {
     return more + std::log(std::exp(as_healthy - more) + std::exp(of_any - more));
   }
 
-  const Predictor& predictor_;
+  const LogPredictor& predictor_;
   const Spread& spread_;
   std::vector<PointIndex> points_;
   std::vector<Hypothesis> hypotheses_;
@@ -403,7 +403,7 @@ namespace {
 
 /// Looks for causes of a log that is not healthy, or is so but odd; what they show is part of the
 /// verdict.
-void add_causes(const CauseSearch& search, const Predictor& predictor, Diagnosis& diagnosis) {
+void add_causes(const CauseSearch& search, const LogPredictor& predictor, Diagnosis& diagnosis) {
   if (diagnosis.verdict < Verdict::low && search.is_shown()) diagnosis.verdict = Verdict::low;
   const bool is_healthy = diagnosis.verdict == Verdict::healthy;
   if (is_healthy && !search.is_odd()) return;
@@ -429,7 +429,7 @@ Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class) {
   const Spread of_machine = widened(of_class, input.widening);
   const Spread spread = input.knows_release ? of_machine : of_other_release(of_machine);
   const Evidence evidence = gather_evidence(*input.recording, *input.facts, *input.topology);
-  const Predictor predictor(evidence, *input.topology, *input.cost, input.version);
+  const LogPredictor predictor(evidence, *input.topology, *input.cost, input.version);
   Diagnosis diagnosis;
   diagnosis.notes = input.recording->notes;
   for (const EvidenceSeries& series : evidence.series) diagnosis.calls.push_back(series.call);
@@ -451,7 +451,7 @@ Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class) {
   const RecordedCall& call = evidence.series[diagnosis.sizes.front().series].call;
   add_note_of_ll128(*input.facts, call, diagnosis);
   if (call.ranks == 1) return diagnosis;
-  const CallCompiler healthy = predictor.compiler_of(call, {});
+  const CallCompiler& healthy = predictor.compiler_of(call);
   diagnosis.contradictions = contradictions(*input.facts, healthy, call);
   diagnosis.unpriced = unpriced_settings(healthy, call, diagnosis.sizes.back().point.size);
   if (input.find_causes) diagnosis.gains = setting_gains(predictor, input.version);

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "models/diagnosis/predictor.h"
+#include "models/diagnosis/log_predictor.h"
 
 namespace collsim {
 

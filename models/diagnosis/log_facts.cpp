@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "models/recordings/log_setting.h"
 #include "models/recordings/log_text.h"
 #include "models/recordings/readers.h"
+#include "sim/base/number.h"
 
 namespace collsim {
 
@@ -39,10 +38,9 @@ std::uint32_t number_or_zero(std::string_view text) {
 }
 
 /// The number that a text begins with; 0 where it is none.
-double leading_number(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && std::isfinite(number) && number > 0 ? number : 0;
+double number_before(std::string_view text) {
+  const double number = leading_number<double>(text).value_or(0);
+  return std::isfinite(number) && number > 0 ? number : 0;
 }
 
 constexpr std::int64_t max_ranks = std::int64_t{1} << 20;
@@ -136,14 +134,14 @@ class FactReader {
     constexpr double bytes_of_megabit = 1.25e5;
     const auto speed = info.find("speed=");
     if (info.starts_with("NET/") && speed != std::string_view::npos) {
-      facts_.nic_rate.value = std::max(facts_.nic_rate.value,
-                                       bytes_of_megabit * leading_number(info.substr(speed + 6)));
+      facts_.nic_rate.value =
+          std::max(facts_.nic_rate.value, bytes_of_megabit * number_before(info.substr(speed + 6)));
     }
     const auto net = info.find("- NET/");
     const auto slash = info.rfind('/');
     if (net == std::string_view::npos || !info.ends_with(')') || slash < net) return;
     facts_.nic_rate.value =
-        std::max(facts_.nic_rate.value, 1e9 * leading_number(info.substr(slash + 1)));
+        std::max(facts_.nic_rate.value, 1e9 * number_before(info.substr(slash + 1)));
   }
 
   void read_gpudirect(std::string_view info) {
@@ -195,8 +193,7 @@ class FactReader {
   static std::uint32_t cores_of_mask(std::string_view mask) {
     std::uint32_t cores = 0;
     for (const char digit : mask) {
-      unsigned value = 0;
-      if (std::from_chars(&digit, &digit + 1, value, 16).ec != std::errc{}) continue;
+      const unsigned value = parse_hexadecimal<unsigned>({&digit, 1}).value_or(0);
       cores += static_cast<std::uint32_t>(std::popcount(value));
     }
     return cores;

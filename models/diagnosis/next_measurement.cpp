@@ -4,9 +4,6 @@
 #include <array>
 #include <cmath>
 
-#include "models/estimate/estimator.h"
-#include "models/simulate/simulator.h"
-
 namespace collsim {
 
 namespace {
@@ -40,26 +37,15 @@ std::vector<RecordedCall> candidates(const RecordedCall& measured) {
 using Logs = std::array<double, sizes.size()>;
 
 /// By estimate; nothing where the changed machine does not run the call.
-std::optional<Logs> log_times(const Predictor& predictor, const RecordedCall& call,
+std::optional<Logs> log_times(const LogPredictor& predictor, const RecordedCall& call,
                               const FittedCause& cause) {
   return if_possible([&] {
-    const CallCompiler compiler = predictor.compiler_of(call, cause.hypothesis.change(cause.value));
-    Estimator estimator(compiler);
+    const Deviation change = cause.hypothesis.change(cause.value);
+    Predictor by_formula = predictor.call_on(call, change, by_formulas());
     Logs times{};
     std::transform(sizes.begin(), sizes.end(), times.begin(),
-                   [&](Bytes size) { return std::log(estimator.estimate(size).time.value); });
+                   [&](Bytes size) { return std::log(by_formula.predict(size).time.value); });
     return times;
-  });
-}
-
-std::optional<Seconds> simulated_time(const Predictor& predictor, const NextMeasurement& next,
-                                      const FittedCause& cause) {
-  return if_possible([&] {
-    const Deviation change = cause.hypothesis.change(cause.value);
-    const CallCompiler compiler = predictor.compiler_of(next.call, change);
-    return Simulator(compiler, {.beside_healthy = false}, budget_of_diagnosis)
-        .simulate(next.size)
-        .time;
   });
 }
 
@@ -69,7 +55,7 @@ double apart(const NextMeasurement& next) {
 
 }  // namespace
 
-std::optional<NextMeasurement> next_measurement(const Predictor& predictor,
+std::optional<NextMeasurement> next_measurement(const LogPredictor& predictor,
                                                 const RecordedCall& call, const FittedCause& first,
                                                 const FittedCause& second) {
   constexpr double least = 0.1;
@@ -86,8 +72,12 @@ std::optional<NextMeasurement> next_measurement(const Predictor& predictor,
     }
   }
   if (!best || best->call.ranks > max_ranks_simulated) return best;
-  const auto with_first = simulated_time(predictor, *best, first);
-  const auto with_second = simulated_time(predictor, *best, second);
+  const auto with = [&](const FittedCause& cause) {
+    return predictor.time_of(best->call, cause.hypothesis.change(cause.value), best->size,
+                             by_quick_simulation());
+  };
+  const auto with_first = with(first);
+  const auto with_second = with(second);
   if (!with_first || !with_second) return std::nullopt;
   best->first = *with_first;
   best->second = *with_second;

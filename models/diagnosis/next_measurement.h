@@ -19,7 +19,7 @@ struct NextMeasurement {
 
 /// Of other collectives, sizes and numbers of nodes the one for which the causes differ most; by
 /// estimates, then by simulation. Nothing where none differs by a tenth.
-std::optional<NextMeasurement> next_measurement(const Predictor& predictor,
+std::optional<NextMeasurement> next_measurement(const LogPredictor& predictor,
                                                 const RecordedCall& call, const FittedCause& first,
                                                 const FittedCause& second);
 

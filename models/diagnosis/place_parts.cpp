@@ -48,7 +48,7 @@ std::vector<Hypothesis> ends_of(const Hypothesis& hypothesis) {
 
 }  // namespace
 
-std::vector<Hypothesis> parts_of(const Hypothesis& hypothesis, const Predictor& predictor,
+std::vector<Hypothesis> parts_of(const Hypothesis& hypothesis, const LogPredictor& predictor,
                                  const std::vector<PointIndex>& points) {
   if (hypothesis.places.size() < 2) return {hypothesis};
   const double value = hypothesis.parameter ? severe_value(*hypothesis.parameter) : 0;

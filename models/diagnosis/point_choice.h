@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/diagnosis/predictor.h"
+#include "models/diagnosis/log_predictor.h"
 
 namespace collsim {
 

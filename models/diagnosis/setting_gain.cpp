@@ -7,9 +7,7 @@
 #include <cmath>
 #include <optional>
 
-#include "models/estimate/estimator.h"
 #include "models/nccl/settings/variable_reach.h"
-#include "models/simulate/simulator.h"
 
 namespace collsim {
 
@@ -30,21 +28,6 @@ Bytes size_of(const EvidenceSeries& series) {
   return std::min(series.points.back().size, max_simulated);
 }
 
-std::optional<Seconds> simulated(const Predictor& predictor, const RecordedCall& call,
-                                 const Deviation& change, Bytes size) {
-  return if_possible([&] {
-    const CallCompiler compiler = predictor.compiler_of(call, change);
-    return Simulator(compiler, {.beside_healthy = false}, budget_of_diagnosis).simulate(size).time;
-  });
-}
-
-std::optional<Seconds> estimated(const Predictor& predictor, const RecordedCall& call, Bytes size) {
-  return if_possible([&] {
-    const CallCompiler compiler = predictor.compiler_of(call, {});
-    return Estimator(compiler).estimate(size).time;
-  });
-}
-
 std::string gain(const RecordedCall& call, Bytes size, Seconds with, Seconds without) {
   const double factor = busbw_factor(call.collective, call.ranks);
   return fmt::format("{:.1f} GB/s instead of {:.1f} for {}",
@@ -59,7 +42,7 @@ std::string device_in_node(const Topology& topology, DeviceId device) {
 }
 
 /// Without one of the call's settings, or with another value of it.
-void add_gain_of(const Predictor& predictor, const RecordedCall& call, const std::string& name,
+void add_gain_of(const LogPredictor& predictor, const RecordedCall& call, const std::string& name,
                  const std::string& instead, std::vector<std::string>& gains) {
   const Bytes size = size_of(predictor.evidence().series.front());
   RecordedCall other = call;
@@ -68,11 +51,11 @@ void add_gain_of(const Predictor& predictor, const RecordedCall& call, const std
   } else {
     other.variables[name] = instead;
   }
-  const auto as_it_is = estimated(predictor, call, size);
-  const auto changed = estimated(predictor, other, size);
+  const auto as_it_is = predictor.time_of(call, {}, size, by_formulas());
+  const auto changed = predictor.time_of(other, {}, size, by_formulas());
   if (!as_it_is || !changed || as_it_is->value < worth_saying * changed->value) return;
-  const auto with = simulated(predictor, call, {}, size);
-  const auto without = simulated(predictor, other, {}, size);
+  const auto with = predictor.time_of(call, {}, size, by_quick_simulation());
+  const auto without = predictor.time_of(other, {}, size, by_quick_simulation());
   if (!with || !without || with->value < worth_saying * without->value) return;
   const std::string what =
       instead.empty() ? fmt::format("without {}", name) : fmt::format("with {}={}", name, instead);
@@ -82,9 +65,9 @@ void add_gain_of(const Predictor& predictor, const RecordedCall& call, const std
 }
 
 /// What is known of rings that keep to one NIC of a host, where the simulation sees no difference.
-void add_note_of_cross_nic(const Predictor& predictor, const RecordedCall& call,
+void add_note_of_cross_nic(const LogPredictor& predictor, const RecordedCall& call,
                            std::vector<std::string>& gains) {
-  const CallCompiler compiler = predictor.compiler_of(call, {});
+  const CallCompiler& compiler = predictor.compiler_of(call);
   if (compiler.nccl() == nullptr || call.nodes == 1) return;
   const std::size_t nics = compiler.nccl()->system().of_kind(NcclNodeKind::net).size();
   const std::size_t gpus = predictor.topology().node(0).graph->gpus().size();
@@ -117,14 +100,14 @@ void add_note_of_halved_channels(const RecordedCall& call, NcclVersion version,
 }
 
 /// NCCL 2.19 halved the channels between peers of several hosts.
-void add_gain_of_release(const Predictor& predictor, const RecordedCall& call, NcclVersion version,
-                         std::vector<std::string>& gains) {
+void add_gain_of_release(const LogPredictor& predictor, const RecordedCall& call,
+                         NcclVersion version, std::vector<std::string>& gains) {
   const NcclVersion before = oldest_nccl_version;
   if (!is_point_to_point(call) || call.nodes == 1 || !(before < version)) return;
   const Bytes size = size_of(predictor.evidence().series.front());
-  const Predictor older = predictor.of_release(before);
-  const auto now = estimated(predictor, call, size);
-  const auto then = estimated(older, call, size);
+  const LogPredictor older = predictor.of_release(before);
+  const auto now = predictor.time_of(call, {}, size, by_formulas());
+  const auto then = older.time_of(call, {}, size, by_formulas());
   if (!now || !then) return;
   if (now->value < worth_saying * then->value) {
     add_note_of_halved_channels(call, version, gains);
@@ -149,7 +132,7 @@ std::vector<std::string> unpriced_settings(const CallCompiler& compiler, const R
   return unpriced;
 }
 
-std::vector<std::string> setting_gains(const Predictor& predictor, NcclVersion version) {
+std::vector<std::string> setting_gains(const LogPredictor& predictor, NcclVersion version) {
   std::vector<std::string> gains;
   if (predictor.evidence().series.empty()) return gains;
   const RecordedCall& call = predictor.evidence().series.front().call;
@@ -168,7 +151,7 @@ std::vector<std::string> setting_gains(const Predictor& predictor, NcclVersion v
   return gains;
 }
 
-std::string other_gpus(const Predictor& predictor) {
+std::string other_gpus(const LogPredictor& predictor) {
   if (predictor.evidence().series.empty()) return {};
   const EvidenceSeries& series = predictor.evidence().series.front();
   const EvidencePoint& point = series.points.back();
@@ -176,8 +159,8 @@ std::string other_gpus(const Predictor& predictor) {
   if (spread.empty() || point.size > max_simulated) return {};
   Deviation far;
   far.spread_out = true;
-  const auto first = simulated(predictor, series.call, {}, point.size);
-  const auto other = simulated(predictor, series.call, far, point.size);
+  const auto first = predictor.time_of(series.call, {}, point.size, by_quick_simulation());
+  const auto other = predictor.time_of(series.call, far, point.size, by_quick_simulation());
   if (!first || !other) return {};
   const double off = std::log(point.measured.value / other->value);
   constexpr double too_fast = 0.75;

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "models/diagnosis/predictor.h"
+#include "models/diagnosis/log_predictor.h"
 
 namespace collsim {
 
@@ -15,10 +15,10 @@ std::vector<std::string> unpriced_settings(const CallCompiler& compiler, const R
 /// What settings that a log shows cost its first call, by simulation of its largest size: a
 /// sentence for each that makes it slower by more than a tenth, and for a release whose channels
 /// do. They are heeded by what is expected, so that no cause tells of them.
-std::vector<std::string> setting_gains(const Predictor& predictor, NcclVersion version);
+std::vector<std::string> setting_gains(const LogPredictor& predictor, NcclVersion version);
 
 /// That the log's ranks sat on other GPUs of each host than the first ones, where the log is faster
 /// than those allow and GPUs far apart explain it; else empty.
-std::string other_gpus(const Predictor& predictor);
+std::string other_gpus(const LogPredictor& predictor);
 
 }  // namespace collsim

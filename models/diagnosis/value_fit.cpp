@@ -83,7 +83,7 @@ double likelihood_of_any(const std::vector<double>& residuals, std::vector<Resid
   return log_likelihood(residuals, places, any) + std::log(weight);
 }
 
-ValueFit::ValueFit(const Predictor& predictor, const std::vector<PointIndex>& points,
+ValueFit::ValueFit(const LogPredictor& predictor, const std::vector<PointIndex>& points,
                    const Spread& spread, std::uint64_t max_messages)
     : predictor_(predictor), points_(points), spread_(spread), correction_(points.size(), 0) {
   for (const PointIndex& each : points) {

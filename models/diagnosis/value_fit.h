@@ -29,10 +29,10 @@ class ValueFit {
  public:
   /// Refers to what it takes. `max_messages` are those of one simulation of a cause with one
   /// value; that of one that is among the likeliest may take more.
-  ValueFit(const Predictor& predictor, const std::vector<PointIndex>& points, const Spread& spread,
-           std::uint64_t max_messages);
+  ValueFit(const LogPredictor& predictor, const std::vector<PointIndex>& points,
+           const Spread& spread, std::uint64_t max_messages);
 
-  const Predictor& predictor() const { return predictor_; }
+  const LogPredictor& predictor() const { return predictor_; }
   const std::vector<PointIndex>& points() const { return points_; }
 
   /// The root mean square residual of the sizes that bandwidth bounds, or of all where there are
@@ -74,7 +74,7 @@ class ValueFit {
   std::vector<ResidualPlace> less_sure(std::vector<ResidualPlace> places) const;
   FittedCause judged(const Hypothesis& hypothesis, double value, PointPredictions predicted) const;
 
-  const Predictor& predictor_;
+  const LogPredictor& predictor_;
   const std::vector<PointIndex>& points_;
   const Spread& spread_;
   Logs measured_;

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <cctype>
-#include <charconv>
 #include <string_view>
 
+#include "sim/base/number.h"
 #include "sim/base/units.h"
 
 namespace collsim {
@@ -24,8 +24,9 @@ std::string_view without_blanks(std::string_view text) {
 double number_of(std::string_view text, const SourcePosition& place) {
   constexpr const char* accepted = "a number from 0 to 1e12, or a size such as 4 MiB";
   double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) {
+  if (const auto plain = parse_number<double>(text)) {
+    number = *plain;
+  } else {
     try {
       number = static_cast<double>(parse_bytes(text).count);
     } catch (const QuantityError&) {

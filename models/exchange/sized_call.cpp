@@ -5,9 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "models/call/call_compiler.h"
-#include "models/estimate/estimator.h"
-#include "models/simulate/simulator.h"
+#include "models/predict/predictor.h"
 
 namespace collsim {
 
@@ -34,10 +32,9 @@ SizedCall sized_call(const Topology& topology, std::span<const DeviceId> gpus,
   spec.run = run;
   spec.run.schedule = ScheduleKind::nccl;
   spec.gpus.assign(gpus.begin(), gpus.end());
-  const CallCompiler compiler(spec);
+  Predictor predictor(std::move(spec), estimate ? by_formulas() : by_simulation());
   const auto predict = [&](double bytes_of_pair) {
-    const Bytes size = equal_size(bytes_of_pair, bytes.ranks());
-    return estimate ? Estimator(compiler).estimate(size) : Simulator(compiler).simulate(size);
+    return predictor.predict(equal_size(bytes_of_pair, bytes.ranks()));
   };
   SizedCall call;
   call.ports = exchange_over_ports(topology, gpus, bytes);

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 
 #include "models/exchange/number_table.h"
+#include "sim/base/number.h"
 #include "sim/base/text_file.h"
 
 namespace collsim {
@@ -21,10 +21,8 @@ constexpr double largest_heat = 1e6;
 constexpr double index_limit = 1e6;
 
 double skew_number(std::string_view word, std::string_view text, double most) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = error == std::errc{} && end == text.data() + text.size();
-  if (whole && number >= 0 && number <= most) return number;
+  const double number = parse_number<double>(text).value_or(-1);
+  if (number >= 0 && number <= most) return number;
   throw InputError(fmt::format("--skew: '{}{}'", word, text),
                    fmt::format("{}NUMBER, from 0 to {:g}", word, most));
 }

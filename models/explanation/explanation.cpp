@@ -11,7 +11,7 @@
 #include "models/call/memory_need.h"
 #include "models/machine/resource_load.h"
 #include "models/machine/resource_table.h"
-#include "models/simulate/simulator.h"
+#include "models/predict/predictor.h"
 #include "sim/execution/effort.h"
 #include "sim/execution/executor.h"
 #include "sim/nccl/nccl_plan.h"
@@ -25,7 +25,7 @@ constexpr std::size_t max_resources = 8;
 constexpr double max_messages = 1.5e6;
 constexpr std::uint32_t threads_per_warp = 32;
 
-CandidateTime candidate_time(const CompiledCall& call, Simulator& simulator, const Candidate& pair,
+CandidateTime candidate_time(const CompiledCall& call, Predictor& predictor, const Candidate& pair,
                              bool considered) {
   const Nccl& nccl = *call.compiler->nccl();
   CandidateTime candidate;
@@ -41,12 +41,12 @@ CandidateTime candidate_time(const CompiledCall& call, Simulator& simulator, con
   if (const auto reason = why_no_nccl_plan(call.plan().collective, pair.algorithm)) {
     candidate.why_not = "not simulated";
   } else {
-    candidate.simulated = simulator.simulate(call.size, pair).time;
+    candidate.simulated = predictor.predict(call.size, pair).time;
   }
   return candidate;
 }
 
-std::vector<CandidateTime> candidates_of(const CompiledCall& call, Simulator& simulator) {
+std::vector<CandidateTime> candidates_of(const CompiledCall& call, Predictor& predictor) {
   std::vector<CandidateTime> candidates;
   if (!call.nccl_choice) return candidates;
   const CallCompiler& compiler = *call.compiler;
@@ -55,7 +55,7 @@ std::vector<CandidateTime> candidates_of(const CompiledCall& call, Simulator& si
       const auto time =
           compiler.nccl()->estimate(*compiler.nccl_function(), algorithm, protocol, call.size);
       CandidateTime candidate = candidate_time(
-          call, simulator, {algorithm, protocol, time.value_or(0)}, time.has_value());
+          call, predictor, {algorithm, protocol, time.value_or(0)}, time.has_value());
       candidate.chosen = call.nccl_choice->algorithm == algorithm && call.protocol == protocol;
       candidates.push_back(std::move(candidate));
     }
@@ -305,13 +305,15 @@ std::optional<BufferMemory> buffer_memory(const CallCompiler& compiler) {
 }
 
 Explanation explain(const CallCompiler& compiler, Bytes size, Engine engine) {
-  const CompiledCall call = compiler.plan(size);
-  Simulator simulator(compiler, {.engine = engine});
+  Method method = by_simulation();
+  method.simulation.engine = engine;
+  Predictor predictor(compiler, method);
+  const CompiledCall call = predictor.compiler().plan(size);
   Explanation explanation;
-  explanation.prediction = simulator.simulate(size);
-  explanation.candidates = candidates_of(call, simulator);
+  explanation.prediction = predictor.predict(size);
+  explanation.candidates = candidates_of(call, predictor);
   explanation.shape = shape_of(call, explanation.prediction.channels);
-  explain_by_timeline(simulator.representative(size, max_messages), call, engine, explanation);
+  explain_by_timeline(predictor.representative(size, max_messages), call, engine, explanation);
   explanation.busiest = busiest_resources(call, explanation.prediction.time);
   explanation.memory = buffer_memory(compiler);
   return explanation;

@@ -88,14 +88,14 @@ struct Explanation {
   CriticalPath path;
   std::vector<Station> stations;  ///< first to last
   /// Ranks of the cluster whose timeline the path and the stations are of: fewer than the call has
-  /// where a small one stands for it (Simulator). Its ranks have the numbers of the whole.
+  /// where a small one stands for it (ScaledCall). Its ranks have the numbers of the whole.
   Rank timeline_ranks = 0;
   Seconds timeline_time;             ///< what that cluster takes
   std::vector<ResourceUse> busiest;  ///< the most used first, at most 8 kinds
   std::optional<BufferMemory> memory;
 };
 
-/// Simulates one call with all its alternatives, as a Simulator does, and takes it apart: where a
+/// Simulates one call with all its alternatives, as a Predictor does, and takes it apart: where a
 /// small cluster stands for a large one, by the small one's timeline, whose shares are scaled to
 /// the time of the whole. Candidates there are only where NCCL chooses: under its rules, for what
 /// it tunes.

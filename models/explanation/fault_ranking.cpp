@@ -8,7 +8,7 @@
 
 #include "models/calibration/trust.h"
 #include "models/machine/resource_load.h"
-#include "models/simulate/simulator.h"
+#include "models/predict/predictor.h"
 #include "sim/base/parallel.h"
 #include "sim/execution/effort.h"
 #include "sim/fabric/native_fabric.h"
@@ -44,9 +44,6 @@ std::size_t max_colours(const Plan& plan) {
 
 /// Many cables are ranked.
 constexpr SimulationBudget of_ranking{.max_ranks = 256, .max_seconds = 0.3};
-
-/// A simulation has sent more messages than it may.
-struct TooManyMessages {};
 
 /// With a disturbance, until it is steady. Nothing where more than `most` messages would have to be
 /// simulated.
@@ -101,9 +98,9 @@ class Ranker {
 
   void find_healthy() {
     Prediction& healthy = ranking_.healthy;
-    Simulator simulator(*call_.compiler, {}, of_ranking);
-    if (simulator.scales(call_.size)) {
-      healthy = simulator.simulate(call_.size);
+    Predictor predictor(*call_.compiler, by_simulation(of_ranking));
+    if (predictor.scales(call_.size)) {
+      healthy = predictor.predict(call_.size);
       ranking_.origin = TimeOrigin::scaled;
       return;
     }
@@ -191,10 +188,11 @@ class Ranker {
       fault.share = ranking_.share;
       MachineFaults faults;
       faults.links.push_back(fault);
-      const CallCompiler faulty = call_.compiler->with_faults(std::move(faults));
-      Simulator simulator(faulty, {.beside_healthy = false}, of_ranking);
-      if (!simulator.scales(call_.size)) return;
-      const Seconds time = simulator.simulate(call_.size).time;
+      Method method = by_simulation(of_ranking);
+      method.beside_healthy = false;
+      Predictor predictor(call_.compiler->with_faults(std::move(faults)), method);
+      if (!predictor.scales(call_.size)) return;
+      const Seconds time = predictor.predict(call_.size).time;
       ranked.time = ranked.at_most = std::max(time, ranking_.healthy.time);
       ranked.origin = TimeOrigin::scaled;
     });

@@ -13,7 +13,7 @@ namespace collsim {
 enum class TimeOrigin : std::uint8_t {
   simulated,     ///< every message
   steady_state,  ///< continued where it repeats itself (SteadyState)
-  scaled,        ///< that of a small cluster, scaled (Simulator)
+  scaled,        ///< that of a small cluster, scaled (ScaledCall)
   bounds,        ///< not below, and not above
 };
 /// "simulated", "steady state", "scaled", "bounds".

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <limits>
 #include <optional>
 
 #include "models/recordings/readers.h"
 #include "sim/base/input_error.h"
+#include "sim/base/number.h"
 #include "sim/base/text.h"
 
 namespace collsim {
@@ -18,10 +18,9 @@ namespace {
 
 /// "4", "64M" (powers of 1024), "4 MiB".
 std::optional<std::int64_t> number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const std::string_view suffix = text.substr(static_cast<std::size_t>(end - text.data()));
-  if (error != std::errc{} || value < 0) return std::nullopt;
+  std::string_view suffix = text;
+  const std::int64_t value = take_number<std::int64_t>(suffix).value_or(-1);
+  if (value < 0) return std::nullopt;
   if (suffix.empty()) return value;
   constexpr std::string_view suffixes = "KMGT";
   if (const auto power = suffixes.find(suffix);

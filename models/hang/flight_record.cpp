@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <set>
 #include <unordered_map>
 
 #include "models/hang/dump_formats.h"
 #include "sim/base/clean_text.h"
+#include "sim/base/number.h"
 
 namespace collsim {
 
@@ -35,11 +35,8 @@ constexpr std::size_t max_copied = std::size_t{256} << 20U;  // bytes
 constexpr std::size_t times_kept = 4;
 
 std::optional<std::uint32_t> rank_number(std::string_view digits) {
-  std::uint32_t rank = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), rank);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  if (rank >= max_ranks) return std::nullopt;
-  return rank;
+  const auto rank = parse_number<std::uint32_t>(digits);
+  return rank < max_ranks ? rank : std::nullopt;
 }
 
 /// Values of a dump by the names that they have there, with the checks that each needs. Counts what
@@ -89,13 +86,9 @@ class DumpFields {
   std::int64_t integer(Index value, std::string_view key) {
     if (values_.kind(value) == DumpKind::integer) return values_.integer(value);
     if (values_.kind(value) != DumpKind::text) fail(value, key, "a whole number");
-    const std::string_view digits = viewed_text(value, key);
-    std::int64_t number = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (error != std::errc() || end != digits.data() + digits.size()) {
-      fail(value, key, "a whole number");
-    }
-    return number;
+    const auto number = parse_number<std::int64_t>(viewed_text(value, key));
+    if (!number) fail(value, key, "a whole number");
+    return *number;
   }
 
   std::vector<Index> parts(Index value, DumpKind kind, std::string_view key) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <map>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <tuple>
 
 #include "sim/base/input_error.h"
+#include "sim/base/number.h"
 
 namespace collsim {
 
@@ -41,13 +41,6 @@ bool shares_run(const FlightEntry& a, const FlightEntry& b) {
          a.exchange_sequence == b.exchange_sequence;
 }
 
-std::optional<std::int64_t> as_number(const std::string& name) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  return number;
-}
-
 /// A rank's own numbers of its groups, as its entries say them.
 GroupIds ids_of_entries(const FlightRecord& record) {
   GroupIds ids;
@@ -63,7 +56,7 @@ GroupIds group_ids(const FlightRecord& record) {
   if (record.status.size() != record.groups.size()) return known;
   std::map<std::int64_t, std::string> by_number;
   for (const auto& [name, group] : record.groups) {
-    const auto number = as_number(name);
+    const auto number = parse_number<std::int64_t>(name);
     if (!number) return known;
     by_number[*number] = name;
   }

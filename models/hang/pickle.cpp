@@ -4,9 +4,9 @@
 
 #include <array>
 #include <bit>
-#include <charconv>
 
 #include "models/hang/dump_formats.h"
+#include "sim/base/number.h"
 
 namespace collsim {
 
@@ -130,10 +130,9 @@ class PickleMachine {
 
   template <typename Number>
   Number written(std::string_view line, const std::string& wrong) const {
-    Number number{};
-    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
-    if (error != std::errc() || end != line.data() + line.size()) fail(wrong);
-    return number;
+    const auto number = parse_number<Number>(line);
+    if (!number) fail(wrong);
+    return *number;
   }
 
   void push_written_integer(std::string_view line) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "models/imports/import.h"
 #include "models/nccl/system/pci_bus_id.h"
 #include "models/nccl/system/xml_file.h"
+#include "sim/base/number.h"
 #include "sim/base/text.h"
 
 namespace collsim {
@@ -54,9 +54,9 @@ std::optional<PciType> read_pci_type(std::string_view text) {
     text.remove_prefix(before[i].size());
     constexpr std::size_t digits = 4;
     const std::string_view number = text.substr(0, digits);
-    const char* end = number.data() + number.size();
-    const auto [stop, error] = std::from_chars(number.data(), end, numbers[i], 16);
-    if (number.size() < digits || error != std::errc{} || stop != end) return std::nullopt;
+    const auto value = parse_hexadecimal<std::uint32_t>(number);
+    if (number.size() < digits || !value) return std::nullopt;
+    numbers[i] = *value;
     text.remove_prefix(digits);
   }
   return PciType{numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]};
@@ -323,9 +323,7 @@ class LstopoReader {
     constexpr std::array<std::pair<const char*, const char*>, 2> numbers{
         {{"familyid", "CPUFamilyNumber"}, {"modelid", "CPUModelNumber"}}};
     for (const auto& [attribute, name] : numbers) {
-      unsigned number = 0;
-      const std::string_view text = info_of(package, name);
-      std::from_chars(text.data(), text.data() + text.size(), number);
+      const unsigned number = leading_number<unsigned>(info_of(package, name)).value_or(0);
       set(cpu, attribute, std::to_string(number & 0xffffU));
     }
   }
@@ -336,13 +334,11 @@ class LstopoReader {
     for (const Element& part : list.children(name)) {
       for (const std::string& word : split(part.child_value(), ' ')) {
         const std::string_view digits = std::string_view(word).substr(word.find(':') + 1);
-        std::uint64_t number = 0;
-        const char* end = digits.data() + digits.size();
-        const auto [stop, error] = std::from_chars(digits.data(), end, number);
-        if (error != std::errc{} || stop != end) {
+        const auto number = parse_number<std::uint64_t>(digits);
+        if (!number) {
           file_.reject(part, fmt::format("'{}' in <{}>", word, name), "whole numbers");
         }
-        numbers.push_back(number);
+        numbers.push_back(*number);
       }
     }
     return numbers;

@@ -4,12 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <numeric>
 #include <random>
-#include <system_error>
 #include <utility>
 
 #include "models/imports/import.h"
@@ -18,6 +16,7 @@
 #include "sim/base/did_you_mean.h"
 #include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
+#include "sim/base/number.h"
 #include "sim/topologies/cluster_name.h"
 #include "sim/topologies/loader.h"
 #include "sim/topologies/template_path.h"
@@ -166,9 +165,7 @@ MachineParts find_parts(const std::string& name) {
 std::uint32_t number_of_key(const std::string& fabric, std::string_view key,
                             std::uint32_t fallback) {
   const auto text = text_of_key(fabric, key);
-  std::uint32_t number = fallback;
-  if (text) std::from_chars(text->data(), text->data() + text->size(), number);
-  return number;
+  return text ? leading_number<std::uint32_t>(*text).value_or(fallback) : fallback;
 }
 
 /// The ends that a fabric attaches to in a node.

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <string_view>
 #include <utility>
 
 #include "models/imports/matrix_text.h"
 #include "sim/base/input_error.h"
+#include "sim/base/number.h"
 
 namespace collsim {
 
@@ -29,11 +29,7 @@ struct MatrixBlock {
 
 std::optional<std::uint32_t> number_after(std::string_view text, std::string_view stem) {
   if (!text.starts_with(stem)) return std::nullopt;
-  text.remove_prefix(stem.size());
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
+  return parse_number<std::uint32_t>(text.substr(stem.size()));
 }
 
 bool is_gpu(std::string_view name) {
@@ -345,10 +341,8 @@ class MatrixReader {
     if (!cpus.empty() && std::isdigit(static_cast<unsigned char>(cpus.front())) != 0) {
       matrix_.cpus[row] = cpus;
     }
-    const std::string_view numa = text_at(numa_place_);
-    int node = 0;
-    const auto [end, error] = std::from_chars(numa.data(), numa.data() + numa.size(), node);
-    if (error == std::errc{} && end != numa.data() && node >= 0) matrix_.numa[row] = node;
+    const int node = leading_number<int>(text_at(numa_place_)).value_or(-1);
+    if (node >= 0) matrix_.numa[row] = node;
   }
 
   void check_symmetry() const {

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "sim/base/clean_text.h"
 #include "sim/base/input_error.h"
+#include "sim/base/number.h"
 #include "sim/topologies/loader.h"
 
 namespace collsim {
@@ -46,12 +46,8 @@ void NodeListReader::fail(const std::string& wrong, const SourcePosition& at) co
 }
 
 std::optional<std::uint32_t> number_of(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || number >= gpu_limit) {
-    return std::nullopt;
-  }
-  return number;
+  const auto number = parse_number<std::uint32_t>(text);
+  return number < gpu_limit ? number : std::nullopt;
 }
 
 /// "8", or "8-11" where `item` has brackets.

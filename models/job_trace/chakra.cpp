@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -20,6 +19,7 @@
 #include "models/job_trace/trace_format.h"
 #include "sim/base/bounded_json.h"
 #include "sim/base/input_error.h"
+#include "sim/base/number.h"
 
 namespace collsim {
 
@@ -380,15 +380,10 @@ void read_objects(const std::string& file, ChakraCollector& collector, RankTrace
 std::int64_t rank_of_file(const std::string& file) {
   const std::string name = std::filesystem::path(file).filename().string();
   for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
-    std::int64_t rank = 0;
-    const char* const begin = name.data() + dot + 1;
-    const char* const end = name.data() + name.size();
-    const auto [after, error] = std::from_chars(begin, end, rank);
+    std::string_view rest = std::string_view(name).substr(dot + 1);
+    const std::int64_t rank = take_number<std::int64_t>(rest).value_or(-1);
     constexpr std::int64_t max_chakra_ranks = 1'000'000;
-    if (error == std::errc{} && after != end && *after == '.' && rank < max_chakra_ranks &&
-        rank >= 0) {
-      return rank;
-    }
+    if (rest.starts_with('.') && rank < max_chakra_ranks && rank >= 0) return rank;
   }
   return 0;
 }

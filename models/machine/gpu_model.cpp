@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
-#include <system_error>
 #include <utility>
 
+#include "sim/base/number.h"
 #include "sim/base/text.h"
 
 namespace collsim {
@@ -126,10 +125,7 @@ std::optional<int> known_compute_capability(std::string_view text) {
     const GpuModel* model = find_gpu_model(text);
     return model == nullptr ? std::nullopt : std::optional(model->compute_capability);
   }
-  int capability = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data() + prefix.size(), end, capability);
-  return error == std::errc{} && stop == end ? std::optional(capability) : std::nullopt;
+  return parse_number<int>(text.substr(prefix.size()));
 }
 
 bool is_card(std::string_view text) {

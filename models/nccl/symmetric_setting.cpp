@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "models/nccl/settings/path_type.h"
 #include "sim/base/input_error.h"
+#include "sim/base/number.h"
 
 namespace collsim {
 
@@ -19,10 +19,8 @@ std::optional<std::uint32_t> blocks_of(const Nccl::Variables& variables, const c
   const auto found = variables.find(name);
   if (found == variables.end()) return std::nullopt;
   const std::string& text = found->second;
-  std::uint32_t blocks = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), blocks);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (whole && blocks >= 1 && blocks <= most) return blocks;
+  const auto blocks = parse_number<std::uint32_t>(text);
+  if (blocks && *blocks >= 1 && *blocks <= most) return blocks;
   throw InputError(fmt::format("{}={}", name, text), fmt::format("1 to {}", most));
 }
 

@@ -3,20 +3,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
-
 #include "sim/base/input_error.h"
+#include "sim/base/number.h"
 
 namespace collsim {
 
 ReleaseNumbers parse_release(std::string_view text) {
   ReleaseNumbers numbers;
   while (!text.empty()) {
-    int number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || number < 0) break;
+    const int number = take_number<int>(text).value_or(-1);
+    if (number < 0) break;
     numbers.push_back(number);
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
     if (!text.starts_with('.')) break;
     text.remove_prefix(1);
   }

@@ -76,26 +76,18 @@ void require_engine(const PeerKernelTable& table, const std::string& engine) {
 
 }  // namespace
 
-PeerCalls::PeerCalls(CallSpec spec, EngineRelease engine, bool simulated)
-    : spec_(std::move(spec)),
+PeerCalls::PeerCalls(const CallSpec& spec, EngineRelease engine, bool simulated)
+    : plans_(spec, simulated ? by_simulation() : by_formulas()),
       engine_(std::move(engine)),
-      simulated_(simulated),
       table_(load_peer_kernels()) {
   require_engine(table_, engine_.engine);
-  require_one_node(spec_);
-  gpu_ = generation_of(*spec_.topology, spec_.gpus);
-  adds_in_switch_ = adds_in_switch(*spec_.topology, spec_.gpus.front());
+  require_one_node(spec);
+  gpu_ = generation_of(*spec.topology, spec.gpus);
+  adds_in_switch_ = adds_in_switch(*spec.topology, spec.gpus.front());
 }
 
-PeerCalls::~PeerCalls() = default;
-PeerCalls::PeerCalls(PeerCalls&&) noexcept = default;
-
-ModelledCall& PeerCalls::model_of(const std::string& algorithm) {
-  std::unique_ptr<ModelledCall>& model = models_[algorithm];
-  if (model) return *model;
-  model = std::make_unique<ModelledCall>(
-      algorithm == "nccl" ? spec_ : on_links_alone(spec_, algorithm), simulated_);
-  return *model;
+Predictor& PeerCalls::predictor_of(std::string_view kernel) {
+  return kernel == "nccl" ? plans_.nccl() : plans_.on_links_alone(std::string(kernel));
 }
 
 std::optional<std::string> PeerCalls::why_not(std::string_view kernel) const {
@@ -133,11 +125,11 @@ PeerCallParts PeerCalls::parts(const std::vector<std::string>& kernels, std::str
   PeerCallParts parts;
   parts.cost = cost;
   parts.measured = measured;
-  parts.wire = overlapped_share(kernel, ranks()) * model_of(std::string(kernel)).of(size).time;
+  parts.wire = overlapped_share(kernel, ranks()) * predictor_of(kernel).predict(size).time;
   parts.flags = flag_time(*cost, ranks());
   parts.kernel = kernel_time(*cost, ranks(), parts.wire);
   const PeerKernelLaunch* const launch =
-      spec_.run.graph ? nullptr : find_launch(table_, cost->kernels, gpu_);
+      plans_.spec().run.graph ? nullptr : find_launch(table_, cost->kernels, gpu_);
   if (launch == nullptr) return parts;
   const Seconds issued = parts.kernel + launch->gap + size / launch->copy;
   parts.launch = std::max(launch->issue, issued) - parts.kernel;
@@ -151,7 +143,7 @@ Prediction PeerCalls::predict(const std::vector<std::string>& kernels, std::stri
   prediction.size = size;
   prediction.time = call.kernel + call.launch;
   prediction.algorithm = kernel;
-  prediction.bounds = model_of(std::string(kernel)).compiler().bounds(size);
+  prediction.bounds = predictor_of(kernel).compiler().bounds(size);
   prediction.trust = call.measured ? Trust::measured : Trust::derived;
   prediction.method = EstimateMethod::formula;
   raise_to(prediction, prediction.bounds.largest());
@@ -159,7 +151,7 @@ Prediction PeerCalls::predict(const std::vector<std::string>& kernels, std::stri
 }
 
 Prediction PeerCalls::predict(std::string_view kernel, Bytes size) {
-  if (kernel == "nccl") return model_of("nccl").of(size);
+  if (kernel == "nccl") return plans_.nccl().predict(size);
   const std::vector<std::string> kernels = kernels_of(table_, engine_);
   if (kernel != "multimem") return predict(kernels, kernel, size);
   const Prediction one = predict(kernels, "multimem_one_shot", size);

@@ -9,7 +9,7 @@
 
 #include "models/call/call_compiler.h"
 #include "models/call/prediction.h"
-#include "models/peer_kernels/modelled_call.h"
+#include "models/peer_kernels/kernel_plans.h"
 #include "models/peer_kernels/peer_kernel_table.h"
 
 namespace collsim {
@@ -40,18 +40,13 @@ class PeerCalls {
   /// `spec` is the call under NCCL's rules. `simulated`: bytes and NCCL's calls are simulated, and
   /// not estimated. Throws InputError for another collective than all_reduce, several nodes, GPUs
   /// that no peer kernel is known of, and an engine that is not in the table.
-  PeerCalls(CallSpec spec, EngineRelease engine, bool simulated);
-  ~PeerCalls();
-  PeerCalls(PeerCalls&&) noexcept;
-  PeerCalls& operator=(PeerCalls&&) = delete;
-  PeerCalls(const PeerCalls&) = delete;
-  PeerCalls& operator=(const PeerCalls&) = delete;
+  PeerCalls(const CallSpec& spec, EngineRelease engine, bool simulated);
 
   const EngineRelease& engine() const { return engine_; }
   /// The compute capability by which costs are looked up: of GPUs without NVLink that of a PCIe
   /// card, whatever they are.
   int gpu() const { return gpu_; }
-  Rank ranks() const { return static_cast<Rank>(spec_.gpus.size()); }
+  Rank ranks() const { return static_cast<Rank>(plans_.spec().gpus.size()); }
 
   /// What the engine runs for a size.
   PeerCallChoice choose(Bytes size);
@@ -70,15 +65,13 @@ class PeerCalls {
   PeerCallParts parts(const std::vector<std::string>& kernels, std::string_view kernel, Bytes size);
   Prediction predict(const std::vector<std::string>& kernels, std::string_view kernel, Bytes size);
   PeerCallChoice fastest(const PeerKernelChoice& row, Bytes size);
-  ModelledCall& model_of(const std::string& algorithm);
+  Predictor& predictor_of(std::string_view kernel);
 
-  CallSpec spec_;
+  KernelPlans plans_;
   EngineRelease engine_;
-  bool simulated_;
   PeerKernelTable table_;
   int gpu_ = 0;
   bool adds_in_switch_ = false;
-  std::map<std::string, std::unique_ptr<ModelledCall>> models_;  // by algorithm; "nccl"
 };
 
 }  // namespace collsim

@@ -33,52 +33,41 @@ RegisteredCalls::Wire wire_of(SymmetricKernel kernel) {
 }  // namespace
 
 RegisteredCalls::RegisteredCalls(CallSpec spec, bool simulated)
-    : spec_(std::move(spec)), simulated_(simulated), table_(load_peer_kernels()) {
-  const Nccl* const nccl = model_of("nccl").compiler().nccl();
+    : plans_(std::move(spec), simulated ? by_simulation() : by_formulas()),
+      table_(load_peer_kernels()) {
+  const Nccl* const nccl = compiler().nccl();
   if (nccl == nullptr) return;  // one rank
-  setting_ = symmetric_setting(*nccl, spec_.run.variables, spec_.run.reduction);
-}
-
-RegisteredCalls::~RegisteredCalls() = default;
-
-ModelledCall& RegisteredCalls::model_of(const std::string& algorithm) {
-  std::unique_ptr<ModelledCall>& model = models_[algorithm];
-  if (model) return *model;
-  model = std::make_unique<ModelledCall>(
-      algorithm == "nccl" ? spec_ : on_links_alone(spec_, algorithm), simulated_);
-  return *model;
-}
-
-const CallCompiler& RegisteredCalls::compiler() const {
-  return models_.at("nccl")->compiler();
+  setting_ = symmetric_setting(*nccl, plans_.spec().run.variables, plans_.spec().run.reduction);
 }
 
 std::optional<std::string> RegisteredCalls::why_not(Bytes size) const {
-  const auto function = function_of(spec_.collective);
-  if (!function || spec_.collective == Collective::barrier) {
-    return fmt::format("there is none for {}", to_string(spec_.collective));
+  const auto function = function_of(plans_.spec().collective);
+  if (!function || plans_.spec().collective == Collective::barrier) {
+    return fmt::format("there is none for {}", to_string(plans_.spec().collective));
   }
-  if (const auto algorithm = find_nccl_run(spec_.run.algorithm)) {
+  if (const auto algorithm = find_nccl_run(plans_.spec().run.algorithm)) {
     return fmt::format("the algorithm {} is asked for", nccl_name(*algorithm));
   }
   return why_not_symmetric(*function, size, setting_);
 }
 
 SymmetricChoice RegisteredCalls::choose(Bytes size) const {
-  return choose_symmetric(*function_of(spec_.collective), size, setting_);
+  return choose_symmetric(*function_of(plans_.spec().collective), size, setting_);
 }
 
 bool RegisteredCalls::uses_copy_engines() const {
   constexpr NcclVersion first{2, 28, 0};
-  if (spec_.collective != Collective::all_gather || setting_.version < first) return false;
+  if (plans_.spec().collective != Collective::all_gather || setting_.version < first) return false;
   if (setting_.ranks < 2 || !setting_.one_host || !setting_.nvlink) return false;
   if (!setting_.windows) return false;
-  const auto policy = spec_.run.variables.find("NCCL_CTA_POLICY");
-  return policy != spec_.run.variables.end() && (policy->second == "2" || policy->second == "ZERO");
+  const auto policy = plans_.spec().run.variables.find("NCCL_CTA_POLICY");
+  return policy != plans_.spec().run.variables.end() &&
+         (policy->second == "2" || policy->second == "ZERO");
 }
 
 Seconds RegisteredCalls::time_of(SymmetricKernel kernel, std::uint32_t blocks, Bytes size) {
-  const std::int64_t cells = symmetric_cells(*function_of(spec_.collective), size, setting_.ranks);
+  const std::int64_t cells =
+      symmetric_cells(*function_of(plans_.spec().collective), size, setting_.ranks);
   const bool even = blocks > 0 && cells % blocks == 0;
   return time_of(nccl_name(kernel), wire_of(kernel), {blocks, even}, size);
 }
@@ -91,16 +80,16 @@ Seconds RegisteredCalls::time_of(std::string_view kernel, const Wire& wire, Kern
                      "a call without --registered");
   }
   const double ranks = setting_.ranks;
-  const Seconds on_wire =
-      overlapped_share(wire.algorithm, setting_.ranks) * model_of(wire.algorithm).of(size).time;
+  const Seconds on_wire = overlapped_share(wire.algorithm, setting_.ranks) *
+                          plans_.on_links_alone(wire.algorithm).predict(size).time;
   const double handled = (ranks - 1 + wire.own_buffers) / (ranks - 1);
   return kernel_time(*found.cost, ranks, on_wire, handled * on_wire, blocks);
 }
 
 Prediction RegisteredCalls::predict(Bytes size) {
-  ModelledCall& nccl = model_of("nccl");
+  Predictor& nccl = plans_.nccl();
   const bool copies = uses_copy_engines();
-  if (!copies && why_not(size)) return nccl.of(size);
+  if (!copies && why_not(size)) return nccl.predict(size);
   Prediction prediction;
   prediction.size = size;
   if (copies) {

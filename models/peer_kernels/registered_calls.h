@@ -9,7 +9,7 @@
 #include "models/call/call_compiler.h"
 #include "models/call/prediction.h"
 #include "models/nccl/symmetric/symmetric_kernel.h"
-#include "models/peer_kernels/modelled_call.h"
+#include "models/peer_kernels/kernel_plans.h"
 #include "models/peer_kernels/peer_kernel_table.h"
 
 namespace collsim {
@@ -29,9 +29,6 @@ class RegisteredCalls {
 
   /// `spec` is the call under NCCL's rules. `simulated`: all else is simulated, and not estimated.
   RegisteredCalls(CallSpec spec, bool simulated);
-  ~RegisteredCalls();
-  RegisteredCalls(const RegisteredCalls&) = delete;
-  RegisteredCalls& operator=(const RegisteredCalls&) = delete;
 
   /// Nothing, or why no symmetric kernel runs for a size.
   std::optional<std::string> why_not(Bytes size) const;
@@ -42,20 +39,17 @@ class RegisteredCalls {
   SymmetricChoice choose(Bytes size) const;
   Prediction predict(Bytes size);
   /// What NCCL would take had the buffers not been registered.
-  Prediction without(Bytes size) { return model_of("nccl").of(size); }
+  Prediction without(Bytes size) { return plans_.nccl().predict(size); }
   /// The time of a kernel, chosen or not, on so many thread blocks.
   Seconds time_of(SymmetricKernel kernel, std::uint32_t blocks, Bytes size);
   /// The call without registered buffers.
-  const CallCompiler& compiler() const;
+  const CallCompiler& compiler() { return plans_.nccl().compiler(); }
 
  private:
   Seconds time_of(std::string_view kernel, const Wire& wire, KernelBlocks blocks, Bytes size);
-  ModelledCall& model_of(const std::string& algorithm);
 
-  CallSpec spec_;
-  bool simulated_;
+  KernelPlans plans_;
   PeerKernelTable table_;
-  std::map<std::string, std::unique_ptr<ModelledCall>> models_;  // by algorithm; "nccl"
   SymmetricSetting setting_;
 };
 

@@ -134,9 +134,11 @@ class CapacityPlanner {
   void predict(PlannedMachine& of_row, PlanRow& row) const {
     const Workload& workload = request_.workloads[row.workload];
     const std::vector<CallGroup> calls = calls_of(workload);
-    WorkloadTime time = of_row.estimate(calls);
+    WorkloadTime time = of_row.predict(calls, by_formulas());
     row.estimate = time.time;
-    if (request_.messages > 0) time = of_row.simulate(calls, request_.messages);
+    if (request_.messages > 0) {
+      time = of_row.predict(calls, by_simulation({.max_messages = request_.messages}));
+    }
     row.time = time.time;
     row.basis = time.basis;
     row.prediction = std::move(time.largest);

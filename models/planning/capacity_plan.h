@@ -46,7 +46,7 @@ struct CapacityRequest {
   PriceSheet prices;
   CostBasis basis = CostBasis::rent;
   std::string vendor;  ///< empty: any
-  /// That the simulation of one call may take (PlannedMachine::simulate()); 0: formulas alone. A
+  /// That the simulation of one call may take (SimulationBudget); 0: formulas alone. A
   /// ring, or NVLSTree on four nodes, takes fewer at any size, since it becomes steady.
   double messages = 2e6;
   /// Hears after each row how many of all are predicted. Any thread may call it.

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "models/imports/node_list.h"
 #include "sim/base/input_error.h"
+#include "sim/base/number.h"
 #include "sim/base/text.h"
 #include "sim/base/text_file.h"
 #include "sim/base/units.h"
@@ -90,10 +90,8 @@ void set_nics(MachineParts& parts, const Setting& setting) {
   for (std::uint32_t i = 0; i < parts.node.devices.size(); ++i) {
     if (parts.node.devices[i].kind == DeviceKind::nic) nics.push_back(i);
   }
-  std::size_t wanted = 0;
-  const char* const last = setting.value.data() + setting.value.size();
-  const auto [end, error] = std::from_chars(setting.value.data(), last, wanted);
-  if (error != std::errc{} || end != last || wanted < 1 || wanted > nics.size()) {
+  const std::size_t wanted = parse_number<std::size_t>(setting.value).value_or(0);
+  if (wanted < 1 || wanted > nics.size()) {
     setting.refuse(fmt::format("a node has {} NICs", nics.size()),
                    fmt::format("1 to {}", nics.size()));
   }
@@ -109,11 +107,10 @@ void set_oversubscription(MachineParts& parts, const Setting& setting) {
     setting.refuse(fmt::format("{} has no switches above its leaves", parts.name),
                    "a fat tree, such as --set fabric=ndr-fat-tree,oversubscription=2");
   }
-  double ratio = 0;
   std::string_view text = setting.value;
   if (text.ends_with(":1")) text.remove_suffix(2);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ratio);
-  if (error != std::errc{} || end != text.data() + text.size() || !(ratio >= 1 && ratio <= 1e6)) {
+  const double ratio = parse_number<double>(text).value_or(0);
+  if (!(ratio >= 1 && ratio <= 1e6)) {
     setting.refuse("not a ratio", "1 is full bisection, 2 (or 2:1) half of it");
   }
   parts.fabric = with_key(parts.fabric, "oversubscription", fmt::format("{}", ratio));
@@ -182,9 +179,9 @@ void set_beside(MachineParts& parts, const Setting& setting) {
   const std::size_t colon = setting.value.rfind(':');
   std::uint32_t count = 0;
   if (colon != std::string::npos) {
-    const char* const last = setting.value.data() + setting.value.size();
-    const auto [end, error] = std::from_chars(setting.value.data() + colon + 1, last, count);
-    if (error != std::errc{} || end != last || count > gpu_limit) count = 0;
+    const std::string_view text = setting.value;
+    count = parse_number<std::uint32_t>(text.substr(colon + 1)).value_or(0);
+    if (count > gpu_limit) count = 0;
   }
   if (count == 0) setting.refuse("no machine and count of nodes", "such as dgx-a100:4");
   parts.beside = load_parts(setting.value.substr(0, colon)).node;

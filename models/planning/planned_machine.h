@@ -6,12 +6,10 @@
 #include <span>
 #include <string_view>
 
-#include "models/call/call_compiler.h"
-#include "models/estimate/estimator.h"
 #include "models/imports/machine_parts.h"
 #include "models/planning/limit.h"
 #include "models/planning/workload.h"
-#include "models/simulate/simulator.h"
+#include "models/predict/predictor.h"
 
 namespace collsim {
 
@@ -24,7 +22,7 @@ struct PlannedCall {
 /// What a planned time rests on, the least first.
 enum class TimeBasis : std::uint8_t {
   formulas,  ///< alone
-  part,      ///< a simulation of a part: four nodes or so, or a smaller call; formulas scale it
+  part,      ///< a simulation of a part: four nodes or so, or a smaller call (Extent::part)
   run,       ///< as `collsim run` simulates
 };
 /// "est", "part", "run".
@@ -47,23 +45,19 @@ class PlannedMachine {
                  const PlannedMachine* like);
 
   const Topology& topology() const { return *topology_; }
-  const CallCompiler& compiler() const { return *compiler_; }
+  const CallCompiler& compiler() const { return predictor_->compiler(); }
   /// Those that the job has.
   std::uint32_t nodes() const { return nodes_; }
-  std::uint32_t gpus() const { return static_cast<std::uint32_t>(compiler_->spec().gpus.size()); }
+  std::uint32_t gpus() const { return static_cast<std::uint32_t>(compiler().spec().gpus.size()); }
   /// The model of its first GPU, as price files name it; empty for one that is not known.
   std::string_view gpu_model() const;
   /// What is paid for: the job's nodes as a cluster of their own, which topology() is but where a
   /// list names some of a larger one.
   const Topology& paid() const { return paid_ ? *paid_ : *topology_; }
 
-  /// By formulas.
-  WorkloadTime estimate(std::span<const CallGroup> calls);
-  /// Each call as `collsim run` simulates it, where that takes at most so many messages. Else what
-  /// is simulated is a part of it, whose time is scaled by formulas: first 32 of the ranks, then a
-  /// call of a quarter of the size, and so on. By formulas where no part of 16 MiB takes as few.
-  /// Nothing else decides which of these it is, so that a call takes the same time in all plans.
-  WorkloadTime simulate(std::span<const CallGroup> calls, double messages);
+  /// Nothing but the call and the method decides how it is predicted, so that a call takes the same
+  /// time in all plans.
+  WorkloadTime predict(std::span<const CallGroup> calls, const Method& method);
   /// What keeps a call that takes so long from being faster. A cluster of more than 256 ranks is
   /// looked at by its small_cluster(), whose ports carry as much.
   LimitUse limit(Bytes size, Seconds time);
@@ -72,16 +66,10 @@ class PlannedMachine {
   bool spans_leaves() const;
 
  private:
-  Estimator& estimator();
-  std::optional<Prediction> simulated(Bytes size, double messages, const SimulationBudget& budget);
-  std::optional<Prediction> simulated_in_part(Bytes size, double messages);
-  Prediction predict(Bytes size, double messages, TimeBasis& basis);
-
   std::unique_ptr<const Topology> topology_;
   std::unique_ptr<const Topology> paid_;
   std::uint32_t nodes_;
-  std::unique_ptr<const CallCompiler> compiler_;
-  std::optional<Estimator> estimator_;
+  std::unique_ptr<Predictor> predictor_;
   std::unique_ptr<const CallCompiler> small_;
   LayoutMemo memo_;
 };

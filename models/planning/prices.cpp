@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "models/machine/gpu_model.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
+#include "sim/base/number.h"
 #include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
@@ -23,12 +23,8 @@ constexpr std::int64_t usual_ports = 64;
 constexpr std::int64_t max_ports = 4096;
 
 std::optional<double> positive_number(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc{} && end == text.data() + text.size() && number > 0 && number < 1e12) {
-    return number;
-  }
-  return std::nullopt;
+  const auto number = parse_number<double>(text);
+  return number && *number > 0 && *number < 1e12 ? number : std::nullopt;
 }
 
 /// A number above 0 that has no unit.

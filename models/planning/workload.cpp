@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
 
 #include "sim/base/data_directory.h"
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
+#include "sim/base/number.h"
 #include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
@@ -20,12 +20,8 @@ constexpr double max_parameters = 1e14;
 
 double read_parameters(const YamlValue& value) {
   const std::string text = value.string();
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc{} && end == text.data() + text.size() && number >= 1 &&
-      number <= max_parameters) {
-    return number;
-  }
+  const double number = parse_number<double>(text).value_or(0);
+  if (number >= 1 && number <= max_parameters) return number;
   value.fail(fmt::format("'{}' is not a number of parameters", text), "such as 25.6e6 or 175e9");
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "models/calibration/transport.h"
@@ -73,38 +72,6 @@ Bytes whole_size(Collective collective, Bytes bytes, std::size_t ranks) {
   return Bytes{std::max<std::int64_t>(1, bytes.count / unit) * unit};
 }
 
-}  // namespace
-
-/// Predicts one collective on one shape of communicator.
-class MachineCallCosts::Predictor {
- public:
-  Predictor(CallSpec spec, bool simulate) : compiler_(std::move(spec)) {
-    if (simulate) {
-      simulator_.emplace(compiler_);
-    } else {
-      estimator_.emplace(compiler_);
-    }
-  }
-
-  const Nccl* nccl() const { return compiler_.nccl(); }
-
-  /// Whether GPUs of a node reach each other by its memory alone.
-  bool through_host_memory() const {
-    return nccl() != nullptr && nccl()->talks_through_host_memory();
-  }
-
-  Prediction predict(Bytes size) {
-    return simulator_ ? simulator_->simulate(size) : estimator_->estimate(size);
-  }
-
- private:
-  const CallCompiler compiler_;
-  std::optional<Estimator> estimator_;
-  std::optional<Simulator> simulator_;
-};
-
-namespace {
-
 /// Whether ranks are on the machine's first GPUs in their order.
 bool is_prefix(const MachineCalls& calls) {
   const auto all = calls.topology->gpus();
@@ -121,8 +88,6 @@ MachineCallCosts::MachineCallCosts(MachineCalls calls)
       scattered_(!is_prefix(calls_)),
       leaves_(*calls_.topology),
       network_(*calls_.topology, leaves_, filled_network) {}
-
-MachineCallCosts::~MachineCallCosts() = default;
 
 namespace {
 
@@ -198,8 +163,8 @@ MachineCallCosts::Shape MachineCallCosts::shape_of(const ProgramCommunicator& co
   return {collective_of(kind), std::move(shape)};
 }
 
-MachineCallCosts::Predictor& MachineCallCosts::predictor(const ProgramCommunicator& communicator,
-                                                         ProgramCallKind kind) {
+Predictor& MachineCallCosts::predictor(const ProgramCommunicator& communicator,
+                                       ProgramCallKind kind) {
   auto& known = predictors_[shape_of(communicator, kind)];
   if (!known) {
     std::vector<DeviceId> gpus = gpus_of(calls_, communicator.ranks);
@@ -217,8 +182,9 @@ MachineCallCosts::Predictor& MachineCallCosts::predictor(const ProgramCommunicat
     spec.gpus = std::move(gpus);
     spec.faults = calls_.faults;
     if (shares) spec.like = searched;
-    known = std::make_unique<Predictor>(std::move(spec), calls_.simulate);
-    if (searched == nullptr) searched = known->nccl();
+    known = std::make_unique<Predictor>(std::move(spec),
+                                        calls_.simulate ? by_simulation() : by_formulas());
+    if (searched == nullptr) searched = known->compiler().nccl();
   }
   return *known;
 }
@@ -319,11 +285,13 @@ CallCost MachineCallCosts::cost_of(const ProgramCommunicator& communicator,
   const auto found = known_.find(key);
   if (found != known_.end()) return found->second;
   Predictor& predict = predictor(communicator, call.kind);
+  const Nccl* const nccl = predict.compiler().nccl();
   const Prediction whole = predict.predict(size);
   const Bytes few{small_bytes_per_rank * static_cast<std::int64_t>(communicator.ranks.size())};
   const Seconds latency = predict.predict(whole_size(collective, few, 1)).time;
   CallCost cost{whole.time, std::min(latency, whole.time), 0, 0, whole.channels};
-  add_traffic(communicator, call.kind, size, predict.through_host_memory(), cost);
+  add_traffic(communicator, call.kind, size, nccl != nullptr && nccl->talks_through_host_memory(),
+              cost);
   known_[key] = cost;
   return cost;
 }

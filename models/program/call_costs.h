@@ -8,12 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "models/call/call_compiler.h"
-#include "models/estimate/estimator.h"
+#include "models/predict/predictor.h"
 #include "models/program/call_program.h"
 #include "models/program/fabric_leaves.h"
 #include "models/program/shared_network.h"
-#include "models/simulate/simulator.h"
 
 namespace collsim {
 
@@ -58,20 +56,17 @@ struct MachineCalls {
 class MachineCallCosts : public CallCosts {
  public:
   explicit MachineCallCosts(MachineCalls calls);
-  ~MachineCallCosts() override;
 
   /// Throws InputError where NCCL does not run there.
   CallCost cost_of(const ProgramCommunicator& communicator, const ProgramCall& call) override;
 
  private:
-  class Predictor;
   using Shape = std::pair<Collective, std::vector<std::uint32_t>>;
   /// Whether there are several nodes, and the places of the GPUs that each of them has.
   using NodePlaces = std::pair<bool, std::vector<std::uint32_t>>;
 
   Shape shape_of(const ProgramCommunicator& communicator, ProgramCallKind kind) const;
   Predictor& predictor(const ProgramCommunicator& communicator, ProgramCallKind kind);
-  Seconds time_of(Predictor& predictor, Bytes size) const;
   void add_traffic(const ProgramCommunicator& communicator, ProgramCallKind kind, Bytes bytes,
                    bool through_host_memory, CallCost& cost);
   void add_node_traffic(const std::vector<Rank>& ranks, ProgramCallKind kind, double moved,

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "sim/base/did_you_mean.h"
+#include "sim/base/number.h"
 
 namespace collsim {
 
@@ -71,12 +71,8 @@ void ProgramReader::add_ranks(const YamlValue& item, std::vector<Rank>& into) co
   const std::string text = item.string();
   const std::size_t dots = text.find("..");
   const auto number = [&](std::string_view part) {
-    std::int64_t rank = -1;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), rank);
-    if (error == std::errc{} && end == part.data() + part.size() && rank >= 0 &&
-        rank < rank_count_) {
-      return rank;
-    }
+    const std::int64_t rank = parse_number<std::int64_t>(part).value_or(-1);
+    if (rank >= 0 && rank < rank_count_) return rank;
     item.fail(fmt::format("'{}' is no rank", text),
               fmt::format("ranks from 0 to {}, or a range such as \"0..3\"", rank_count_ - 1));
   };

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <limits>
 
+#include "sim/base/number.h"
 #include "sim/base/text.h"
 #include "sim/nccl/nccl_variable.h"
 
@@ -16,12 +16,8 @@ namespace {
 
 template <typename Number>
 std::optional<Number> read_number(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || !(number >= 0)) {
-    return std::nullopt;
-  }
-  return number;
+  const auto number = parse_number<Number>(text);
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 /// The program of nccl-tests' whose name, without "_perf", ends a text as a word of its own:
@@ -61,7 +57,7 @@ void set_time(RecordedRow& row, std::string_view text, double us) {
   int exponent = 0;
   const std::size_t power = text.find_first_not_of("eE+", number.size());
   if (power != std::string_view::npos) {
-    std::from_chars(text.data() + power, text.data() + text.size(), exponent);
+    exponent = leading_number<int>(text.substr(power)).value_or(0);
   }
   row.time = microseconds(us);
   row.half_digit = microseconds(std::pow(10, exponent - decimals) / 2);

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
 #include "models/recordings/readers.h"
+#include "sim/base/number.h"
 
 namespace collsim {
 
@@ -26,7 +26,7 @@ double half_of_last_digit(std::string_view digits) {
   if (e < digits.size()) {
     std::string_view power = digits.substr(e + 1);
     if (power.starts_with('+')) power.remove_prefix(1);
-    std::from_chars(power.data(), power.data() + power.size(), exponent);
+    exponent = leading_number<int>(power).value_or(0);
   }
   return 0.5 * std::pow(10.0, exponent - static_cast<double>(decimals));
 }

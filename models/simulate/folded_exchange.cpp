@@ -231,10 +231,12 @@ Seconds latency_of(const Layout& layout, const FoldedHops& hops, const ProtocolC
   return Seconds{farthest_from(farthest_from(0).first).second};
 }
 
+/// Fewer ranks are laid out in some milliseconds, pair by pair.
+constexpr Rank min_ranks_to_fold = 128;
+
 }  // namespace
 
-std::optional<FoldedExchange> folded_exchange(const CallCompiler& compiler, Bytes size,
-                                              LayoutMemo& memo) {
+std::optional<FoldedCall> folded_call(const CallCompiler& compiler, Bytes size, LayoutMemo& memo) {
   if (!is_direct_exchange(compiler) || !keeps_equals(compiler)) return std::nullopt;
   const DataPartition partition = compiler.textbook_binding(size);
   if (!chunk_sizes(partition, compiler.textbook_chunks()).alike) return std::nullopt;
@@ -251,12 +253,29 @@ std::optional<FoldedExchange> folded_exchange(const CallCompiler& compiler, Byte
   if (!known->second) return std::nullopt;
   const RunSpec& run = compiler.spec().run;
   const Protocol protocol = run.protocol.value_or(Protocol::simple);
-  const Calibration& cost = compiler.cost();
-  return FoldedExchange{
+  return FoldedCall{
       {&compiler, size, known->second, partition, protocol, full_warps(protocol), run.algorithm},
       grid->nodes,
-      latency_of(*known->second, hops, cost.fastest(protocol)),
-      cost.issue_of(Collective::all_to_all, compiler.ranks())};
+      latency_of(*known->second, hops, compiler.cost().fastest(protocol))};
+}
+
+/// What the ranks of one node say of all.
+std::optional<Prediction> FoldedExchange::predict(AskedCall& asked) {
+  const CallCompiler& compiler = model().compiler();
+  const bool may_fold =
+      model().method().simulation.engine == Engine::native && compiler.ranks() >= min_ranks_to_fold;
+  if (!may_fold || asked.given()) return std::nullopt;
+  const auto folded = folded_call(compiler, asked.size(), model().layouts());
+  if (!folded) return std::nullopt;
+  Prediction prediction = model().run(folded->call);
+  const Calibration& cost = compiler.cost();
+  const Seconds launch = cost.startup(prediction.protocol, Collective::all_to_all, 1, 0);
+  const Seconds issue = cost.issue_of(Collective::all_to_all, compiler.ranks());
+  prediction.floor.latency = launch + folded->latency;
+  prediction.time = std::max(prediction.time, issue);
+  prediction.mean_over_ranks = std::max(prediction.mean_over_ranks, issue);
+  prediction.transfers *= folded->copies;
+  return prediction;
 }
 
 }  // namespace collsim

@@ -2,17 +2,16 @@
 
 #include <optional>
 
-#include "models/call/call_compiler.h"
+#include "models/simulate/call_model.h"
 
 namespace collsim {
 
 /// A call whose ranks have been folded before it was laid out: its plan has the ranks of one node,
 /// which stand for those of all.
-struct FoldedExchange {
+struct FoldedCall {
   CompiledCall call;
   Rank copies = 1;  ///< of each rank: as many as there are nodes
   Seconds latency;  ///< until what one rank contributes has reached the farthest, hop by hop
-  Seconds issue;    ///< what no call of all ranks takes less than
 };
 
 /// The textbook's direct all_to_all where all nodes are equal, so that a plan, wires and FIFOs of
@@ -22,7 +21,13 @@ struct FoldedExchange {
 /// several ways, jitter, proxies, host memory, bursts, and GPUs that contend for NVLinks.
 /// Simulated, it ends when the whole would, to 1e-9. Keeps its layout in `memo`; throws as a plan
 /// of the whole does.
-std::optional<FoldedExchange> folded_exchange(const CallCompiler& compiler, Bytes size,
-                                              LayoutMemo& memo);
+std::optional<FoldedCall> folded_call(const CallCompiler& compiler, Bytes size, LayoutMemo& memo);
+
+/// Such a call of many ranks, which would take long to lay out pair by pair.
+class FoldedExchange : public Shortcut {
+ public:
+  using Shortcut::Shortcut;
+  std::optional<Prediction> predict(AskedCall& call) override;
+};
 
 }  // namespace collsim

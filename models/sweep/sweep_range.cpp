@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <string>
 
+#include "sim/base/number.h"
 #include "sim/base/units.h"
 #include "sim/yaml/yaml_draft.h"
 
@@ -27,14 +27,11 @@ struct Amount {
 std::optional<Amount> plain_number(std::string_view text) {
   const bool percent = text.ends_with('%');
   if (percent) text.remove_suffix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) {
-    return std::nullopt;
-  }
-  if (percent) return Amount{AmountKind::percent, value};
+  const auto value = parse_number<double>(text);
+  if (!value || !std::isfinite(*value)) return std::nullopt;
+  if (percent) return Amount{AmountKind::percent, *value};
   const bool whole = text.find_first_of(".eE") == std::string_view::npos;
-  return Amount{whole ? AmountKind::whole : AmountKind::number, value};
+  return Amount{whole ? AmountKind::whole : AmountKind::number, *value};
 }
 
 std::optional<Amount> parse_amount(std::string_view text) {

@@ -3,14 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <memory>
 #include <mutex>
 #include <stdexcept>
 
-#include "models/call/prediction.h"
-#include "models/estimate/estimator.h"
-#include "models/simulate/simulator.h"
+#include "models/predict/predictor.h"
 #include "models/validation/recorded_call.h"
 #include "sim/base/input_error.h"
 #include "sim/base/parallel.h"
@@ -36,28 +32,12 @@ std::string why_impossible(const RecordedRow& row, Seconds bound) {
       row.line, row.size.count, in_microseconds(row.time), in_microseconds(bound));
 }
 
-/// What answers for the sizes of one call.
-using PredictSize = std::function<Prediction(Bytes)>;
-
-PredictSize prediction_by_size(const CallCompiler& compiler, const ValidationOptions& options) {
-  if (!options.analytic) {
-    const auto simulator = std::make_shared<Simulator>(compiler);
-    return [simulator](Bytes size) { return simulator->simulate(size); };
-  }
-  const auto estimator = std::make_shared<Estimator>(compiler);
-  return [estimator](Bytes size) {
-    Prediction prediction = estimator->estimate(size);
-    prediction.mean_over_ranks = prediction.time;
-    return prediction;
-  };
-}
-
 /// Predicts families on several threads. Each answer has a place of its own.
 class Evaluation {
  public:
   Evaluation(const Topology& topology, const Calibration& cost, const ValidationOptions& options,
              std::vector<Answer>& answers)
-      : topology_(topology), cost_(cost), options_(options), predictor_(answers) {}
+      : topology_(topology), cost_(cost), options_(options), answers_(answers) {}
 
   void run(const std::map<RecordedCall, RowsBySize>& families) {
     std::vector<const Work*> work;
@@ -84,22 +64,24 @@ class Evaluation {
   void answer(const Work& work) {
     const auto& [call, sizes] = work;
     try {
-      const CallCompiler compiler(spec_of(call, topology_, cost_, options_.nccl_version));
+      Predictor predictor(spec_of(call, topology_, cost_, options_.nccl_version),
+                          options_.analytic ? by_formulas() : by_simulation());
       {
         const std::scoped_lock lock(mutex_);
-        warnings_.insert(compiler.warnings().begin(), compiler.warnings().end());
+        const std::vector<std::string>& warnings = predictor.compiler().warnings();
+        warnings_.insert(warnings.begin(), warnings.end());
       }
-      const PredictSize of_size = prediction_by_size(compiler, options_);
-      for (const auto& [size, rows] : sizes) predict(of_size, size, rows);
+      for (const auto& [size, rows] : sizes) predict(predictor, size, rows);
     } catch (const InputError& error) {
       for (const auto& [size, rows] : sizes) leave_out(rows, error.what());
     }
   }
 
-  void predict(const PredictSize& of_size, Bytes size, const std::vector<std::size_t>& rows) {
+  void predict(Predictor& predictor, Bytes size, const std::vector<std::size_t>& rows) {
     try {
-      const Prediction prediction = of_size(size);
-      for (const std::size_t row : rows) predictor_[row].prediction = prediction;
+      Prediction prediction = predictor.predict(size);
+      if (options_.analytic) prediction.mean_over_ranks = prediction.time;
+      for (const std::size_t row : rows) answers_[row].prediction = prediction;
     } catch (const InputError& error) {
       leave_out(rows, error.what());
     }
@@ -107,14 +89,14 @@ class Evaluation {
 
   void leave_out(const std::vector<std::size_t>& rows, const std::string& reason) {
     for (const std::size_t row : rows) {
-      if (!predictor_[row].prediction) predictor_[row].left_out = reason;
+      if (!answers_[row].prediction) answers_[row].left_out = reason;
     }
   }
 
   const Topology& topology_;
   const Calibration& cost_;
   const ValidationOptions& options_;
-  std::vector<Answer>& predictor_;
+  std::vector<Answer>& answers_;
   std::mutex mutex_;
   std::set<std::string> warnings_;
 };

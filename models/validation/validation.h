@@ -54,13 +54,13 @@ struct ValidationOptions {
   std::optional<Bytes> largest;                    ///< rows up to it; all where not given
   std::optional<CallMode> mode = CallMode::plain;  ///< both where not given
   NcclVersion nccl_version = newest_nccl_version;
-  bool analytic = false;  ///< by formulas (Estimator), not simulated
+  bool analytic = false;  ///< by formulas, not simulated
   std::uint32_t threads = 1;
 };
 
 /// Predicts every row of the recording as NCCL would run it, in the row's environment and on its
 /// ranks: the first of the topology's GPUs, on as many nodes as the row had hosts. Collectives with
-/// a root as often in a row as was measured. A Simulator or an Estimator answers. Rows that are
+/// a root as often in a row as was measured. A Predictor answers. Rows that are
 /// faster than the machine's bounds allow are left out, each by its line. Rows that the options
 /// exclude are in neither list. Families of rows are shared out over the threads; the result does
 /// not depend on their number.

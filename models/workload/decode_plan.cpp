@@ -40,9 +40,9 @@ void DecodePlanner::add_calls(const CallSpec& spec, DecodePlanRow& row) {
   PeerCalls calls(spec, request_.engine, false);
   CallSpec gathering = spec;
   gathering.collective = Collective::all_gather;
-  ModelledCall gather(std::move(gathering), false);
+  Predictor gather(std::move(gathering), by_formulas());
   const Bytes logits{bytes_of_activation * row.batch * request_.model.vocabulary};
-  const Seconds of_logits = gather.of(logits).time;
+  const Seconds of_logits = gather.predict(logits).time;
   const auto all_reduces = static_cast<double>(2 * request_.model.layers + 1);
   const Prediction call = calls.predict(row.size);
   row.kernel = calls.choose(row.size).kernel;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <span>
@@ -12,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/number.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 
@@ -97,9 +97,8 @@ std::vector<Token> tokens_of(std::string_view part) {
       ++at;
     } else if (is_digit(part[at])) {
       while (at < part.size() && (is_digit(part[at]) || part[at] == '.')) ++at;
-      Token token{std::string(part.substr(begin, at - begin)), 0.0};
-      std::from_chars(token.text.data(), token.text.data() + token.text.size(), *token.number);
-      tokens.push_back(std::move(token));
+      const std::string_view text = part.substr(begin, at - begin);
+      tokens.push_back({std::string(text), leading_number<double>(text).value_or(0)});
     } else if (part[at] == 'x' || part[at] == 'X' || part[at] == '*') {
       const char next = at + 1 < part.size() ? part[at + 1] : ' ';
       const bool counts = !tokens.empty() && tokens.back().number &&

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <set>
 #include <utility>
 
 #include "sim/base/input_error.h"
+#include "sim/base/number.h"
 #include "sim/base/text_file.h"
 #include "sim/base/units.h"
 #include "sim/yaml/yaml_reader.h"
@@ -25,13 +25,8 @@ constexpr std::int64_t max_count = 10'000'000;
 constexpr std::int64_t flash_attention_year = 2023;
 
 std::optional<double> number_of(const YamlValue& value) {
-  const std::string text = value.string();
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(number)) {
-    return std::nullopt;
-  }
-  return number;
+  const auto number = parse_number<double>(value.string());
+  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 /// The count of that key, or `otherwise` where there is none.

@@ -7,9 +7,10 @@
 #include <array>
 #include <bit>
 #include <cctype>
-#include <charconv>
 #include <optional>
 #include <utility>
+
+#include "sim/base/number.h"
 
 namespace collsim {
 
@@ -173,10 +174,9 @@ class ExpressionReader {
   }
 
   void read_number(std::string_view word) {
-    std::int64_t number = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (error != std::errc() || end != word.data() + word.size() || number > max_value) fail();
-    terms_.push_back({Operator::number, number});
+    const auto number = parse_number<std::int64_t>(word);
+    if (!number || *number > max_value) fail();
+    terms_.push_back({Operator::number, *number});
     at_ += word.size();
   }
 

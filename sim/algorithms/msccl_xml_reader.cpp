@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <deque>
 #include <map>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "sim/algorithms/msccl_names.h"
 #include "sim/algorithms/msccl_xml.h"
 #include "sim/base/input_error.h"
+#include "sim/base/number.h"
 
 namespace collsim {
 
@@ -80,13 +80,12 @@ class MscclFile {
   std::int64_t number(const pugi::xml_node& node, const char* name, std::int64_t least,
                       std::int64_t most) const {
     const std::string text = word(node, name);
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < least || value > most) {
+    const auto value = parse_number<std::int64_t>(text);
+    if (!value || *value < least || *value > most) {
       fail(node, fmt::format("{}=\"{}\"", name, text),
            fmt::format("a number from {} to {}", least, most));
     }
-    return value;
+    return *value;
   }
 
   [[noreturn]] void fail(const pugi::xml_node& node, const std::string& wrong,

@@ -1,11 +1,10 @@
 #include "sim/topologies/cluster_name.h"
 
-#include <charconv>
-#include <system_error>
 #include <utility>
 
 #include "sim/base/data_directory.h"
 #include "sim/base/file_status.h"
+#include "sim/base/number.h"
 #include "sim/topologies/loader.h"
 
 namespace collsim {
@@ -17,12 +16,9 @@ std::optional<ClusterName> parse_cluster_name(std::string_view name) {
   const std::size_t end_of_node = name.rfind(times);
   if (end_of_node == std::string_view::npos || end_of_node == 0) return std::nullopt;
   const std::string_view digits = name.substr(end_of_node + times.size());
-  ClusterName cluster{std::string(name.substr(0, end_of_node)), 0};
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), cluster.nodes);
-  const bool whole = error == std::errc{} && end == digits.data() + digits.size();
-  if (!whole || cluster.nodes == 0 || cluster.nodes > gpu_limit) return std::nullopt;
-  return cluster;
+  const std::uint32_t nodes = parse_number<std::uint32_t>(digits).value_or(0);
+  if (nodes == 0 || nodes > gpu_limit) return std::nullopt;
+  return ClusterName{std::string(name.substr(0, end_of_node)), nodes};
 }
 
 std::optional<std::string> shipped_cluster(std::string_view node) {

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
+
+#include "sim/base/number.h"
 
 namespace collsim {
 
@@ -23,21 +24,17 @@ struct Range {
   std::uint32_t last = 0;
 };
 
-std::optional<std::uint32_t> parse_number(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || number > number_limit) {
-    return std::nullopt;
-  }
-  return number;
+std::optional<std::uint32_t> parse_index(std::string_view text) {
+  const auto number = parse_number<std::uint32_t>(text);
+  return number <= number_limit ? number : std::nullopt;
 }
 
 /// Of "0..7".
 Range parse_range(const YamlValue& where, std::string_view text) {
   const auto dots = text.find("..");
-  const auto first = parse_number(text.substr(0, dots));
+  const auto first = parse_index(text.substr(0, dots));
   const auto last =
-      dots == std::string_view::npos ? std::nullopt : parse_number(text.substr(dots + 2));
+      dots == std::string_view::npos ? std::nullopt : parse_index(text.substr(dots + 2));
   if (!first || !last) {
     where.fail(fmt::format("'[{}]' is not a range", text),
                fmt::format("a range is like [0..7], numbers up to {}", number_limit));

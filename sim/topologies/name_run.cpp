@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include "sim/base/number.h"
 
 namespace collsim {
 
@@ -14,10 +14,8 @@ std::string NameRun::text() const {
 
 NameRun run_of(std::string_view name) {
   const auto digits = name.find_last_not_of("0123456789") + 1;
-  NameRun run{std::string(name.substr(0, digits)), -1, -1};
-  const std::string_view number = name.substr(digits);
-  std::from_chars(number.data(), number.data() + number.size(), run.first);
-  run.last = run.first;
+  const int number = leading_number<int>(name.substr(digits)).value_or(-1);
+  NameRun run{std::string(name.substr(0, digits)), number, number};
   // "gpu007", and numbers that no int holds, are names as they stand.
   if (run.text() != name) return {std::string(name), -1, -1};
   return run;

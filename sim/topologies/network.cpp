@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
+#include "sim/base/number.h"
 #include "sim/topologies/burst_reader.h"
 
 namespace collsim {
@@ -29,11 +29,10 @@ double read_oversubscription(const YamlMapping& fabric) {
   const auto value = fabric.find("oversubscription");
   if (!value) return 1;
   const std::string text = value->string();
-  double ratio = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ratio);
-  const std::string_view rest(end, text.data() + text.size());
+  std::string_view rest = text;
+  const double ratio = take_number<double>(rest).value_or(std::nan(""));
   const std::string accepted = "1 is full bisection, 4 (or 4:1) a quarter of it";
-  if (error != std::errc{} || !std::isfinite(ratio) || (!rest.empty() && rest != ":1")) {
+  if (!std::isfinite(ratio) || (!rest.empty() && rest != ":1")) {
     value->fail(fmt::format("'{}' is not a ratio", text), accepted);
   }
   if (ratio < 1) value->fail(fmt::format("oversubscription {} is less than 1", text), accepted);

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <cassert>
-#include <charconv>
 #include <utility>
+
+#include "sim/base/number.h"
 
 namespace collsim {
 
@@ -215,8 +216,7 @@ std::optional<DeviceId> Topology::find_device(std::string_view name) const {
   }
   if (!name.starts_with("node")) return std::nullopt;
   const std::string_view digits = name.substr(4, slash - 4);
-  std::uint32_t number = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const std::uint32_t number = leading_number<std::uint32_t>(digits).value_or(0);
   // No other spelling of a number will do.
   if (number >= node_count_ || fmt::format("{}", number) != digits) return std::nullopt;
   const NodePart part = node(number);

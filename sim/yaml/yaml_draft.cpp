@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
 
+#include "sim/base/number.h"
 #include "sim/yaml/yaml_document.h"
 
 namespace collsim {
@@ -18,13 +18,6 @@ std::pair<std::string, std::string_view> first_step(std::string_view path) {
   const std::size_t dot = path.find('.');
   if (dot == std::string_view::npos) return {std::string(path), {}};
   return {std::string(path.substr(0, dot)), path.substr(dot + 1)};
-}
-
-std::optional<std::size_t> list_index(const std::string& step) {
-  std::size_t index = 0;
-  const auto [end, error] = std::from_chars(step.data(), step.data() + step.size(), index);
-  if (error != std::errc{} || end != step.data() + step.size()) return std::nullopt;
-  return index;
 }
 
 YamlNode node_at(const YamlValue& place, YamlKind kind) {
@@ -96,7 +89,7 @@ void YamlDraft::set_in_list(std::uint32_t node, const YamlValue& named, std::str
                             const YamlValue& value) {
   const std::vector<std::uint32_t> children = document_->nodes[node].children;
   const auto [step, rest] = first_step(path);
-  const auto index = list_index(step);
+  const auto index = parse_number<std::size_t>(step);
   if (!index) {
     if (children.empty()) {
       named.fail(fmt::format("'{}' in a list without entries", path), "a list with entries");

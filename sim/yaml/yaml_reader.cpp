@@ -16,6 +16,7 @@
 #include <unordered_set>
 
 #include "sim/base/clean_text.h"
+#include "sim/base/number.h"
 #include "sim/yaml/yaml_document.h"
 #include "sim/yaml/yaml_text_check.h"
 
@@ -230,11 +231,10 @@ double YamlValue::share(double most) const {
 
 double YamlValue::number_or_percent(const std::string& accepted) const {
   const std::string text = string();
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view rest(end, text.data() + text.size());
+  std::string_view rest = text;
+  const double number = take_number<double>(rest).value_or(std::nan(""));
   const bool percent = rest == "%";
-  if (error != std::errc{} || !std::isfinite(number) || (!rest.empty() && !percent)) {
+  if (!std::isfinite(number) || (!rest.empty() && !percent)) {
     fail(fmt::format("'{}' is not a share", text), accepted);
   }
   return percent ? number / 100 : number;

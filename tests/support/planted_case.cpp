@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "models/diagnosis/predictor.h"
+#include "models/diagnosis/log_predictor.h"
 #include "models/imports/machine.h"
 #include "sim/plan/collective.h"
 
@@ -138,7 +138,7 @@ Hypothesis somewhere(Hypothesis hypothesis, std::mt19937_64& random) {
 namespace {
 
 /// The log of a call on a machine with a cause in it; nothing where the machine cannot have it.
-std::optional<PlantedCase> plant_cause(const LoadedMachine& machine, const Predictor& predictor,
+std::optional<PlantedCase> plant_cause(const LoadedMachine& machine, const LogPredictor& predictor,
                                        const Hypothesis& hypothesis, double value,
                                        const Spread& spread, std::mt19937_64& random) {
   const EvidenceSeries& series = predictor.evidence().series.front();
@@ -176,8 +176,8 @@ PlantedCase plant(const LoadedMachine& machine, const Spread& spread, std::mt199
     Evidence evidence;
     evidence.series.push_back(series_of(draw_call(machine.shape, random)));
     const RecordedCall& call = evidence.series.front().call;
-    const Predictor predictor(evidence, machine.topology, machine.cost, newest_nccl_version);
-    const CallCompiler compiler = predictor.compiler_of(call, {});
+    const LogPredictor predictor(evidence, machine.topology, machine.cost, newest_nccl_version);
+    const CallCompiler& compiler = predictor.compiler_of(call);
     const auto hypotheses = hypotheses_for(compiler, call);
     const Hypothesis hypothesis = somewhere(draw(hypotheses, random), random);
     const double value = draw_value(hypothesis, random);
@@ -194,8 +194,8 @@ PlantedCase plant_slow_part(const LoadedMachine& machine, const Spread& spread,
     Evidence evidence;
     evidence.series.push_back(series_of(draw_call(machine.shape, random), sizes));
     const RecordedCall& call = evidence.series.front().call;
-    const Predictor predictor(evidence, machine.topology, machine.cost, newest_nccl_version);
-    const CallCompiler compiler = predictor.compiler_of(call, {});
+    const LogPredictor predictor(evidence, machine.topology, machine.cost, newest_nccl_version);
+    const CallCompiler& compiler = predictor.compiler_of(call);
     std::vector<Hypothesis> slow;
     for (Hypothesis& each : hypotheses_for(compiler, call)) {
       const bool is_part = std::find(parts.begin(), parts.end(), each.cause) != parts.end();

@@ -46,6 +46,7 @@ constexpr auto rooms = std::to_array<std::string_view>({
     "models/call",
     "models/estimate",
     "models/simulate",
+    "models/predict",
     "models/exchange",
     "models/peer_kernels",
     "models/crossover",

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <sstream>
 
 #include "models/nccl/settings/selection_list.h"
 #include "sim/base/input_error.h"
+#include "sim/base/number.h"
 #include "sim/base/text.h"
 
 namespace collsim {
@@ -26,13 +26,11 @@ struct Setting {
   }
 
   std::int64_t integer(std::int64_t least, std::int64_t most) const {
-    std::int64_t number = 0;
-    const char* end = value.data() + value.size();
-    const auto [stop, error] = std::from_chars(value.data(), end, number);
-    if (error != std::errc() || stop != end || number < least || number > most) {
+    const auto number = parse_number<std::int64_t>(value);
+    if (!number || *number < least || *number > most) {
       reject(fmt::format("an integer from {} to {}", least, most));
     }
-    return number;
+    return *number;
   }
 
   std::uint32_t count(std::int64_t least, std::int64_t most) const {

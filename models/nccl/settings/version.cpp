@@ -2,24 +2,22 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "sim/base/input_error.h"
+#include "sim/base/number.h"
 
 namespace collsim {
 
 namespace {
 
 /// Takes a number and the dot before it, if one is due, off the front of `text`.
-bool take_number(std::string_view& text, bool dot, int& number) {
+bool take_part(std::string_view& text, bool dot, int& number) {
   if (dot) {
     if (!text.starts_with('.')) return false;
     text.remove_prefix(1);
   }
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || number < 0) return false;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return true;
+  const auto found = take_number<int>(text);
+  if (found) number = *found;
+  return found && number >= 0;
 }
 
 }  // namespace
@@ -31,9 +29,9 @@ NcclVersion parse_nccl_version(std::string_view text) {
   NcclVersion version;
   std::string_view rest = text;
   version.patch = last_patch;
-  const bool numbers = take_number(rest, false, version.major_number) &&
-                       take_number(rest, true, version.minor_number) &&
-                       (rest.empty() || take_number(rest, true, version.patch)) && rest.empty();
+  const bool numbers = take_part(rest, false, version.major_number) &&
+                       take_part(rest, true, version.minor_number) &&
+                       (rest.empty() || take_part(rest, true, version.patch)) && rest.empty();
   if (!numbers) throw InputError(fmt::format("'{}' is no NCCL version", text), accepted);
   if (version < oldest_nccl_version || version > newest_nccl_version ||
       version.patch > last_patch) {

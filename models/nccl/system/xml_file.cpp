@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <utility>
+
+#include "sim/base/number.h"
 
 namespace collsim {
 
@@ -63,15 +64,13 @@ long long XmlFile::integer(const pugi::xml_node& element, const char* attribute,
                            long long most) const {
   const std::string written = text(element, attribute);
   const bool hexadecimal = written.starts_with("0x");
-  const char* begin = written.data() + (hexadecimal ? 2 : 0);
-  const char* end = written.data() + written.size();
-  long long value = 0;
-  const auto [stop, error] = std::from_chars(begin, end, value, hexadecimal ? 16 : 10);
-  if (error != std::errc() || stop != end || value < least || value > most) {
+  const auto value = hexadecimal ? parse_hexadecimal<long long>(written.substr(2))
+                                 : parse_number<long long>(written);
+  if (!value || *value < least || *value > most) {
     reject(element, fmt::format("{}=\"{}\" in <{}>", attribute, written, element.name()),
            fmt::format("an integer from {} to {}", least, most));
   }
-  return value;
+  return *value;
 }
 
 long long XmlFile::integer_or(const pugi::xml_node& element, const char* attribute,
@@ -82,10 +81,8 @@ long long XmlFile::integer_or(const pugi::xml_node& element, const char* attribu
 
 double XmlFile::number(const pugi::xml_node& element, const char* attribute) const {
   const std::string written = text(element, attribute);
-  double value = 0;
-  const char* end = written.data() + written.size();
-  const auto [stop, error] = std::from_chars(written.data(), end, value);
-  if (error != std::errc() || stop != end || !std::isfinite(value) || value < 0) {
+  const double value = parse_number<double>(written).value_or(-1);
+  if (!std::isfinite(value) || value < 0) {
     reject(element, fmt::format("{}=\"{}\" in <{}>", attribute, written, element.name()),
            "a number, zero or more");
   }

@@ -11,7 +11,7 @@
 #include "models/calibration/transport.h"
 #include "models/call/rank_gpus.h"
 #include "models/crossover/choice_map.h"
-#include "models/estimate/variant_times.h"
+#include "models/crossover/variant_times.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"

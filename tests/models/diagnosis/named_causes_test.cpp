@@ -29,8 +29,7 @@ class TwoHosts : public testing::Test {
   }
 
   std::vector<Hypothesis> hypotheses() const {
-    return hypotheses_for(predictor.compiler_of(evidence.series[0].call, {}),
-                          evidence.series[0].call);
+    return hypotheses_for(predictor.compiler_of(evidence.series[0].call), evidence.series[0].call);
   }
   /// Takes what a change predicts for what was measured.
   void measure(const Deviation& change) {
@@ -49,7 +48,7 @@ class TwoHosts : public testing::Test {
   const Topology topology = load_machine("dgx-h100-x4").topology;
   const Calibration cost = calibration_for(topology);
   Evidence evidence{};
-  const Predictor predictor{evidence, topology, cost, newest_nccl_version};
+  const LogPredictor predictor{evidence, topology, cost, newest_nccl_version};
   const std::vector<PointIndex> points{{0, 0}, {0, 1}, {0, 2}, {0, 3}};
 };
 

@@ -21,8 +21,8 @@
 #include "models/estimate/estimator.h"
 #include "models/imports/machine.h"
 #include "models/machine/resource_load.h"
+#include "models/predict/predictor.h"
 #include "models/simulate/likely_seconds.h"
-#include "models/simulate/simulator.h"
 
 namespace collsim {
 namespace {
@@ -178,10 +178,9 @@ using Time = std::function<std::optional<Seconds>(const CallCompiler&, const Cal
 /// Nothing where all of many ranks would be simulated.
 std::optional<Seconds> simulated(const CallCompiler& compiler, const Call& call,
                                  SimulationBudget budget) {
-  Simulator simulator(compiler, {}, budget);
-  if (compiler.ranks() > budget.max_ranks && !simulator.scales(call.size)) return std::nullopt;
-  return (call.pair ? simulator.simulate(call.size, *call.pair) : simulator.simulate(call.size))
-      .time;
+  Predictor predictor(compiler, by_simulation(budget));
+  if (compiler.ranks() > budget.max_ranks && !predictor.scales(call.size)) return std::nullopt;
+  return predictor.predict(call.size, call.pair).time;
 }
 
 std::optional<Seconds> estimated(const CallCompiler& compiler, const Call& call) {
@@ -362,7 +361,7 @@ TEST(ContinuedCalls, are_not_below_what_a_slow_port_needs) {
   const MachineFaults faults =
       find_faults(std::vector{parse_fault("link: node0/nic0, bandwidth: 25%")}, topology, 32);
   const CallCompiler faulty = call.compiler.with_faults(faults);
-  const Prediction prediction = Simulator(faulty).simulate(call.size);
+  const Prediction prediction = Predictor(faulty).predict(call.size);
   EXPECT_GE(prediction.time.value, surely_needed(prediction.floor, 0).value * (1 - 1e-9));
 }
 

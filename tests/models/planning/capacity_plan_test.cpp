@@ -15,7 +15,7 @@
 #include "models/calibration/transport.h"
 #include "models/imports/machine.h"
 #include "models/planning/change.h"
-#include "models/simulate/simulator.h"
+#include "models/predict/predictor.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 
@@ -44,7 +44,7 @@ Seconds run_time(const Topology& topology, Bytes bytes) {
   spec.run = with_defaults(spec.run, spec.collective, topology);
   spec.gpus = {topology.gpus().begin(), topology.gpus().end()};
   const CallCompiler compiler(spec);
-  return Simulator(compiler).simulate(bytes).time;
+  return Predictor(compiler).predict(bytes).time;
 }
 
 TEST(CapacityPlan, has_the_times_of_run) {
@@ -125,8 +125,8 @@ TEST(CapacityPlan, searches_once_for_all_counts) {
   PlannedMachine own(parts, 16, call, nullptr);
   for (const std::int64_t size : {8, 1 << 16, 1 << 22, 1 << 30}) {
     const std::vector<CallGroup> calls{{Bytes{size}}};
-    const WorkloadTime one = taken_over.estimate(calls);
-    const WorkloadTime other = own.estimate(calls);
+    const WorkloadTime one = taken_over.predict(calls, by_formulas());
+    const WorkloadTime other = own.predict(calls, by_formulas());
     EXPECT_DOUBLE_EQ(one.time.value, other.time.value) << size;
     EXPECT_EQ(one.largest.algorithm, other.largest.algorithm) << size;
     EXPECT_EQ(one.largest.channels, other.largest.channels) << size;

@@ -11,8 +11,8 @@
 #include "models/call/prediction.h"
 #include "models/call/rank_gpus.h"
 #include "models/estimate/estimator.h"
+#include "models/predict/predictor.h"
 #include "models/simulate/folded_exchange.h"
-#include "models/simulate/simulator.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 #include "tests/support/test_data.h"
@@ -107,7 +107,7 @@ TEST(AllToAll, is_estimated_on_all_channels) {
   spec.gpus = first_gpus(topology, 512);
   const CallCompiler compiler(spec);
   const Prediction estimate = Estimator(compiler).estimate(Bytes{8 << 10});
-  const Prediction whole = Simulator(compiler, {.exact = true}).simulate(Bytes{8 << 10});
+  const Prediction whole = Predictor(compiler, message_by_message()).predict(Bytes{8 << 10});
   EXPECT_EQ(estimate.channels, whole.channels);
   EXPECT_NEAR(estimate.time.value / whole.time.value, 1, 0.01);
 }
@@ -124,7 +124,7 @@ TEST(Gather, is_estimated_with_senders_that_begin_together) {
   spec.gpus = first_gpus(topology, 1024);
   const CallCompiler compiler(spec);
   const Prediction estimate = Estimator(compiler).estimate(Bytes{1 << 20});
-  const Prediction whole = Simulator(compiler, {.exact = true}).simulate(Bytes{1 << 20});
+  const Prediction whole = Predictor(compiler, message_by_message()).predict(Bytes{1 << 20});
   EXPECT_NEAR(estimate.time.value / whole.time.value, 1, 0.08);
 }
 
@@ -132,7 +132,7 @@ TEST(Gather, is_estimated_with_senders_that_begin_together) {
 void expect_folds_exactly(const CallSpec& spec, Bytes size) {
   const CallCompiler compiler(spec);
   LayoutMemo memo;
-  const auto folded = folded_exchange(compiler, size, memo);
+  const auto folded = folded_call(compiler, size, memo);
   ASSERT_TRUE(folded.has_value());
   const Prediction some = simulate(folded->call);
   const Prediction all = simulate(compiler.plan(size), {.exact = true});
@@ -166,13 +166,12 @@ TEST(TextbookExchange, of_one_rank_a_node_is_that_of_one_rank) {
   expect_folds_exactly(spec, Bytes{std::int64_t{64} * 4096});
   LayoutMemo memo;
   const CallCompiler compiler(spec);
-  EXPECT_EQ(folded_exchange(compiler, Bytes{std::int64_t{64} * 4096}, memo)->call.plan().ranks(),
-            1U);
+  EXPECT_EQ(folded_call(compiler, Bytes{std::int64_t{64} * 4096}, memo)->call.plan().ranks(), 1U);
 }
 
 bool folds_first(const CallSpec& spec, Bytes size) {
   LayoutMemo memo;
-  return folded_exchange(CallCompiler(spec), size, memo).has_value();
+  return folded_call(CallCompiler(spec), size, memo).has_value();
 }
 
 // A capacity of a node that its messages draw on both when they leave and when they come is one of
@@ -202,8 +201,9 @@ TEST(TextbookExchange, of_many_ranks_is_scaled_to_about_what_the_whole_takes) {
   CallSpec spec = textbook_exchange(topology, "h100+ib");
   spec.gpus.resize(264);
   const CallCompiler compiler(spec);
-  const Prediction scaled = Simulator(compiler, {}, {.max_ranks = 128}).simulate(Bytes{1 << 20});
-  const Prediction whole = Simulator(compiler, {.exact = true}).simulate(Bytes{1 << 20});
+  const Prediction scaled =
+      Predictor(compiler, by_simulation({.max_ranks = 128})).predict(Bytes{1 << 20});
+  const Prediction whole = Predictor(compiler, message_by_message()).predict(Bytes{1 << 20});
   EXPECT_EQ(scaled.extent, Extent::scaled);
   EXPECT_EQ(whole.extent, Extent::whole);
   EXPECT_NEAR(scaled.time.value / whole.time.value, 1, 5e-3);

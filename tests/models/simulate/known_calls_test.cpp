@@ -10,7 +10,7 @@
 
 #include "models/calibration/transport.h"
 #include "models/call/rank_gpus.h"
-#include "models/simulate/simulator.h"
+#include "models/predict/predictor.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 
@@ -26,10 +26,10 @@ class KnownCallsTest : public testing::Test {
     spec.cost = calibration_for(topology_);
     spec.gpus = first_gpus(topology_, 8);
     spec.run.variables = variables;
-    const CallCompiler compiler(std::move(spec));
-    SimulationOptions options;
-    options.begin = [this](Bytes, double) { ++simulated_; };
-    return Simulator(compiler, options, {}, &known_).simulate(size);
+    Method method = by_simulation();
+    method.simulation.begin = [this](Bytes, double) { ++simulated_; };
+    method.known = &known_;
+    return Predictor(std::move(spec), method).predict(size);
   }
   int simulated() const { return simulated_; }
 

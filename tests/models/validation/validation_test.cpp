@@ -10,7 +10,7 @@
 #include "models/call/prediction.h"
 #include "models/call/rank_gpus.h"
 #include "models/estimate/estimator.h"
-#include "models/simulate/simulator.h"
+#include "models/predict/predictor.h"
 #include "models/validation/recorded_call.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
@@ -137,7 +137,7 @@ TEST(Validation, clusters_are_scaled_as_elsewhere) {
   run.variables = row.variables;
   const CallCompiler compiler(
       {&topology, cost, Collective::all_reduce, run, first_gpus(topology, 1024)});
-  const Prediction scaled = Simulator(compiler).simulate(Bytes{1 << 20});
+  const Prediction scaled = Predictor(compiler).predict(Bytes{1 << 20});
   EXPECT_EQ(scaled.extent, Extent::scaled);
   EXPECT_EQ(validation.rows[0].predicted, scaled.mean_over_ranks);
 }

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "sim/base/input_error.h"
+#include "sim/base/number.h"
 
 namespace collsim::command {
 
@@ -14,14 +14,6 @@ namespace {
 
 /// That a list of an option may have.
 constexpr std::size_t max_numbers = 10'000;
-
-std::optional<std::uint32_t> whole_number(std::string_view text) {
-  std::uint32_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || stop != end) return std::nullopt;
-  return number;
-}
 
 }  // namespace
 
@@ -44,14 +36,11 @@ std::uint32_t thread_count(const boost::program_options::variables_map& values,
 }
 
 double share_option(std::string_view option, std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  std::string_view rest = text;
+  double number = take_number<double>(rest).value_or(0);
   constexpr double of_percent = 0.01;
   if (rest == "%") number *= of_percent;
-  if (error == std::errc{} && (rest.empty() || rest == "%") && number > 0 && number <= 1) {
-    return number;
-  }
+  if ((rest.empty() || rest == "%") && number > 0 && number <= 1) return number;
   throw InputError(fmt::format("--{}: '{}'", option, text), "a share such as 10% or 0.1");
 }
 
@@ -63,8 +52,9 @@ std::vector<std::uint32_t> parse_numbers(std::string_view option, std::string_vi
     const std::size_t comma = std::min(text.find(',', begin), text.size());
     const std::string_view item = text.substr(begin, comma - begin);
     const std::size_t dots = item.find("..");
-    const auto first = whole_number(item.substr(0, dots));
-    const auto last = dots == std::string_view::npos ? first : whole_number(item.substr(dots + 2));
+    const auto first = parse_number<std::uint32_t>(item.substr(0, dots));
+    const auto last =
+        dots == std::string_view::npos ? first : parse_number<std::uint32_t>(item.substr(dots + 2));
     if (!first || !last || *first < least || *last > most || *first > *last) {
       throw InputError(
           fmt::format("--{}: '{}' is not a number or a range", option, item),

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
@@ -12,6 +11,7 @@
 #include <string_view>
 
 #include "sim/base/input_error.h"
+#include "sim/base/number.h"
 #include "sim/base/parallel.h"
 #include "tools/collsim/core/subcommand.h"
 
@@ -26,11 +26,8 @@ constexpr double grace_seconds = 1;
 constexpr double longest_seconds = 1e9;  // beyond, the clock of a wait would overflow
 
 std::optional<double> positive_number(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || !(number > 0)) {
-    return std::nullopt;
-  }
+  const double number = parse_number<double>(text).value_or(0);
+  if (!(number > 0)) return std::nullopt;
   return std::min(number, longest_seconds);
 }
 

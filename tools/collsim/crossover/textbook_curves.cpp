@@ -10,7 +10,7 @@
 #include <ostream>
 #include <string_view>
 
-#include "models/estimate/estimator.h"
+#include "models/predict/predictor.h"
 #include "tools/collsim/core/markup.h"
 #include "tools/collsim/core/numbers.h"
 
@@ -153,11 +153,11 @@ TextbookCurves curves_of(const std::vector<CallCompiler>& compilers,
   }
   if (curves.sizes.empty()) curves.sizes.push_back(Bytes{1});
   for (const CallCompiler& compiler : compilers) {
-    Estimator estimator(compiler);
+    Predictor predictor(compiler, by_formulas());
     TextbookCurve& curve = curves.curves.emplace_back();
     curve.algorithm = compiler.spec().run.algorithm;
     for (const Bytes size : curves.sizes) {
-      const Prediction prediction = estimator.estimate(size);
+      const Prediction prediction = predictor.predict(size);
       curve.times.push_back(prediction.time);
       if (!prediction.form) continue;
       curve.formula = fmt::format("T = {} = {:g} alpha + {:g} S/B", prediction.form->symbols,

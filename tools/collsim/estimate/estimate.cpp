@@ -1,6 +1,6 @@
 #include <ostream>
 
-#include "models/estimate/estimator.h"
+#include "models/predict/predictor.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/report/call_rows.h"
@@ -16,12 +16,11 @@ namespace {
 
 void write_rows(const CallRequest& request, const RunSpec& run, CallPrinter& printer,
                 std::ostream& err) {
-  const CallCompiler compiler(spec_of(request, run));
-  warn(compiler, err);
-  printer.begin({&request, &compiler.spec().run, "analytic"});
-  Estimator estimator(compiler);
+  Predictor predictor(spec_of(request, run), by_formulas());
+  warn(predictor.compiler(), err);
+  printer.begin({&request, &predictor.compiler().spec().run, "analytic"});
   for (const Bytes size : sizes_of(request)) {
-    printer.add({estimator.estimate(size), std::nullopt});
+    printer.add({predictor.predict(size), std::nullopt});
   }
   printer.end();
 }

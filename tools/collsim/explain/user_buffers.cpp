@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <ostream>
 
+#include "sim/base/number.h"
 #include "tools/collsim/core/wrap.h"
 
 namespace collsim::command {
@@ -23,10 +23,7 @@ std::uint32_t variable_of(const CallCompiler& compiler, const char* name, std::u
   const auto& variables = compiler.spec().run.variables;
   const auto found = variables.find(name);
   if (found == variables.end()) return without;
-  std::uint32_t number = without;
-  const std::string& text = found->second;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
+  return leading_number<std::uint32_t>(found->second).value_or(without);
 }
 
 /// The variable that switches it off, if one does.

@@ -2,7 +2,6 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <ostream>
 #include <span>
@@ -17,6 +16,7 @@
 #include "sim/base/division.h"
 #include "sim/base/input_error.h"
 #include "sim/base/json_text.h"
+#include "sim/base/number.h"
 #include "sim/base/text.h"
 #include "sim/topologies/loader.h"
 #include "tools/collsim/core/format.h"
@@ -66,10 +66,8 @@ std::vector<std::string> items_of(const po::variables_map& values, const char* n
 }
 
 std::uint32_t parse_count(std::string_view option, std::string_view text) {
-  std::uint32_t count = 0;
-  const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, count);
-  if (error == std::errc{} && end == last && count >= 1 && count <= gpu_limit) return count;
+  const std::uint32_t count = parse_number<std::uint32_t>(text).value_or(0);
+  if (count >= 1 && count <= gpu_limit) return count;
   throw InputError(fmt::format("--{}: '{}' is not a count", option, text),
                    fmt::format("numbers from 1 to {}, or a range such as 1..1024, which is taken "
                                "in powers of two",
@@ -98,16 +96,14 @@ std::vector<std::uint32_t> parse_counts(std::string_view option, const std::stri
 }
 
 double parse_parameters(const std::string& text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view rest(end, text.data() + text.size());
+  std::string_view rest = text;
+  const double number = take_number<double>(rest).value_or(0);
   constexpr std::string_view letters = "KMBT";
   double factor = 1;
   if (rest.size() == 1 && letters.find(rest) != std::string_view::npos) {
     for (std::size_t i = 0; i <= letters.find(rest); ++i) factor *= 1000;
   }
-  if (error == std::errc{} && (rest.empty() || factor > 1) && number * factor >= 1 &&
-      number * factor <= 1e14) {
+  if ((rest.empty() || factor > 1) && number * factor >= 1 && number * factor <= 1e14) {
     return number * factor;
   }
   throw InputError(fmt::format("--parameters: '{}'", text), "a number such as 175e9, 175B or 336M");

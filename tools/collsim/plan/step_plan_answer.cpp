@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <ostream>
 #include <utility>
 
 #include "sim/base/input_error.h"
+#include "sim/base/number.h"
 #include "sim/base/text.h"
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/core/numbers.h"
@@ -34,11 +34,10 @@ double number_of(const po::variables_map& values, const char* option, const Unit
                  const std::string& accepted) {
   const auto& text = values[option].as<std::string>();
   constexpr double most = 1e18;
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  std::string_view unit = text;
+  const double number = take_number<double>(unit).value_or(0);
   for (const auto& [name, factor] : units) {
-    if (error != std::errc{} || unit != name || !(number > 0 && number * factor <= most)) continue;
+    if (unit != name || !(number > 0 && number * factor <= most)) continue;
     return number * factor;
   }
   throw InputError(fmt::format("--{}: '{}'", option, text), accepted);

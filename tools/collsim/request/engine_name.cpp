@@ -27,6 +27,13 @@ void validate(boost::any& value, const std::vector<std::string>& texts, EngineNa
   value = engine_name;
 }
 
+Method method_of(EngineName engine_name, bool exact) {
+  if (engine_name == EngineName::analytic) return by_formulas();
+  Method method = exact ? message_by_message() : by_simulation();
+  method.simulation.engine = engine_name == EngineName::simgrid ? Engine::simgrid : Engine::native;
+  return method;
+}
+
 std::string_view name_of(EngineName engine_name) {
   switch (engine_name) {
     case EngineName::native:

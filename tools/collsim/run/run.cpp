@@ -5,11 +5,9 @@
 #include <optional>
 #include <ostream>
 
-#include "models/estimate/estimator.h"
+#include "models/predict/predictor.h"
 #include "models/recordings/recording.h"
-#include "models/simulate/simulator.h"
 #include "sim/base/input_error.h"
-#include "sim/fabric/engine.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/replace_file.h"
@@ -36,36 +34,15 @@ struct Approach {
   EngineName engine_name = EngineName::native;
   bool exact = false;
   RunWatch* watch = nullptr;
-};
 
-SimulationOptions options_of(const Approach& approach) {
-  SimulationOptions options;
-  options.engine = approach.engine_name == EngineName::simgrid ? Engine::simgrid : Engine::native;
-  options.exact = approach.exact;
-  options.watch = approach.watch->watch();
-  options.begin = [&approach](Bytes size, double messages) {
-    approach.watch->begin(to_string(size), messages);
-  };
-  return options;
-}
-
-/// Answers for the sizes of one compiler.
-class CallPredictor {
- public:
-  CallPredictor(const CallCompiler& compiler, const Approach& approach)
-      : approach_(approach), estimator_(compiler), simulator_(compiler, options_of(approach)) {}
-
-  Prediction of(Bytes size) {
-    if (approach_.engine_name == EngineName::analytic) return estimator_.estimate(size);
-    Prediction prediction = simulator_.simulate(size);
-    approach_.watch->end();
-    return prediction;
+  Method method() const {
+    Method method = method_of(engine_name, exact);
+    method.simulation.watch = watch->watch();
+    method.simulation.begin = [this](Bytes size, double messages) {
+      watch->begin(to_string(size), messages);
+    };
+    return method;
   }
-
- private:
-  const Approach& approach_;
-  Estimator estimator_;
-  Simulator simulator_;
 };
 
 std::optional<Seconds> measured_time(const std::map<Bytes, Seconds>& times, Bytes size) {
@@ -82,12 +59,14 @@ void answer(const CallRequest& request, const RunSpec& run, const Approach& appr
     recorded = measured_times(read_recording(run.measured->file), run.measured->id,
                               scenario.collective, request.ranks);
   }
-  const CallCompiler compiler(spec_of(request, run));
-  warn(compiler, err);
-  CallPredictor answers(compiler, approach);
-  printer.begin({&request, &compiler.spec().run, std::string(name_of(approach.engine_name))});
+  Predictor predictor(spec_of(request, run), approach.method());
+  warn(predictor.compiler(), err);
+  printer.begin(
+      {&request, &predictor.compiler().spec().run, std::string(name_of(approach.engine_name))});
   for (const Bytes size : sizes_of(request)) {
-    printer.add({answers.of(size), measured_time(recorded, size)});
+    const Prediction prediction = predictor.predict(size);
+    approach.watch->end();
+    printer.add({prediction, measured_time(recorded, size)});
   }
   printer.end();
 }

@@ -101,18 +101,14 @@ std::vector<std::string> sweep_columns(const Sweep& sweep) {
 
 /// A run of a point, or of points that differ in size alone. Never moved: parts refer to others.
 struct SweepRows::Call {
-  Call(CallRequest asked, std::size_t run, const SimulationOptions& options)
+  Call(CallRequest asked, std::size_t run, Method method)
       : request(std::move(asked)),
         recorded(recorded_times(request, request.scenario.runs[run])),
-        compiler(spec_of(request, request.scenario.runs[run])),
-        estimator(compiler),
-        simulator(compiler, options) {}
+        predictor(spec_of(request, request.scenario.runs[run]), std::move(method)) {}
 
   CallRequest request;
   std::map<Bytes, Seconds> recorded;
-  CallCompiler compiler;
-  Estimator estimator;
-  Simulator simulator;
+  Predictor predictor;
 };
 
 SweepRows::SweepRows(const Sweep& sweep)
@@ -132,13 +128,11 @@ SweepRows::Call& SweepRows::call_of(std::uint64_t point, std::size_t run) {
     machine_ = sweep_.space.machine(scenario, point);
     machine_key_ = std::move(machine_key);
   }
-  SimulationOptions options;
-  options.engine = sweep_.engine_name == EngineName::simgrid ? Engine::simgrid : Engine::native;
-  options.exact = sweep_.exact;
-  options.watch = &watch_;
+  Method method = method_of(sweep_.engine_name, sweep_.exact);
+  method.simulation.watch = &watch_;
   call_ = std::make_shared<Call>(
       question_about(std::move(scenario), *machine_, sweep_.trust_errors, sweep_.errors), run,
-      options);
+      std::move(method));
   call_key_ = key;
   return *call_;
 }
@@ -148,12 +142,11 @@ Record SweepRows::answer_of(std::uint64_t point, std::uint64_t place) {
   const auto run = static_cast<std::size_t>(place / sizes.size());  // as run_index()
   const Bytes size = sizes[static_cast<std::size_t>(place % sizes.size())];
   Call& call = call_of(point, run);
-  Row row{sweep_.engine_name == EngineName::analytic ? call.estimator.estimate(size)
-                                                     : call.simulator.simulate(size)};
+  Row row{call.predictor.predict(size)};
   const auto measured = call.recorded.find(size);
   if (measured != call.recorded.end()) row.measured = measured->second;
   const std::string engine(name_of(sweep_.engine_name));
-  return answer_record({&call.request, &call.compiler.spec().run, engine}, row);
+  return answer_record({&call.request, &call.predictor.compiler().spec().run, engine}, row);
 }
 
 Record SweepRows::answer(std::uint64_t row) {

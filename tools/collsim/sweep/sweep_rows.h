@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "models/estimate/estimator.h"
-#include "models/simulate/simulator.h"
+#include "models/predict/predictor.h"
 #include "models/sweep/sweep_space.h"
 #include "tools/collsim/report/records.h"
 #include "tools/collsim/request/call_request.h"

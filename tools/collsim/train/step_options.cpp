@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include "models/faults/fault.h"
@@ -14,6 +13,7 @@
 #include "models/planning/change.h"
 #include "models/planning/prices.h"
 #include "sim/base/input_error.h"
+#include "sim/base/number.h"
 #include "sim/topologies/loader.h"
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/core/numbers.h"
@@ -226,18 +226,12 @@ std::optional<Straggler> read_straggler(const po::variables_map& values, std::si
   if (!values.contains("straggler")) return std::nullopt;
   const auto& text = values["straggler"].as<std::string>();
   const std::size_t colon = std::min(text.find(':'), text.size());
-  const char* const middle = text.data() + colon;
-  const char* const last = text.data() + text.size();
-  Straggler straggler;
-  const auto [rank_end, rank_error] = std::from_chars(text.data(), middle, straggler.rank);
-  bool good = colon < text.size() && rank_error == std::errc{} && rank_end == middle;
-  if (good) {
-    const auto [end, error] = std::from_chars(middle + 1, last, straggler.slower);
-    constexpr double slowest = 1000;
-    good =
-        error == std::errc{} && end == last && straggler.slower > 0 && straggler.slower <= slowest;
-  }
-  if (good && straggler.rank < gpus) return straggler;
+  const std::string_view all = text;
+  const auto rank = parse_number<Rank>(all.substr(0, colon));
+  const auto slower = parse_number<double>(all.substr(std::min(colon + 1, all.size())));
+  constexpr double slowest = 1000;
+  const bool good = rank && *rank < gpus && slower && *slower > 0 && *slower <= slowest;
+  if (good) return Straggler{*rank, *slower};
   throw InputError(fmt::format("--straggler: '{}'", text),
                    fmt::format("RANK:FACTOR, such as 0:1.2, of the ranks 0 to {}", gpus - 1));
 }

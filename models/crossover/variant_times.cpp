@@ -1,4 +1,4 @@
-#include "models/estimate/variant_times.h"
+#include "models/crossover/variant_times.h"
 
 #include <algorithm>
 #include <cassert>

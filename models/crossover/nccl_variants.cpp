@@ -1,11 +1,9 @@
-#include "models/estimate/nccl_variants.h"
+#include "models/crossover/nccl_variants.h"
 
 #include <fmt/format.h>
 
 #include <limits>
-#include <memory>
 
-#include "models/call/prediction.h"
 #include "models/nccl/settings/function.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text.h"
@@ -38,17 +36,17 @@ std::vector<NcclVariants::Pair> pairs_of(const CallCompiler& compiler, NcclFunct
   return pairs;
 }
 
-std::vector<Way> ways_of(const std::shared_ptr<Estimator>& estimator,
-                         const std::vector<NcclVariants::Pair>& pairs,
-                         const NcclVariants::Simulate& simulate) {
+std::vector<Way> ways_of(Predictor& predictor, const std::vector<NcclVariants::Pair>& pairs) {
   std::vector<Way> ways;
   for (const NcclVariants::Pair& pair : pairs) {
     const Candidate candidate{pair.first, pair.second, 0};
     Way way;
     way.name = fmt::format("{}/{}", report_name(pair.first), report_name(pair.second));
-    way.simulate = [simulate, candidate](Bytes size) { return simulate(size, candidate).value; };
-    way.estimate = [estimator, candidate](Bytes size) {
-      return estimator->estimate(size, candidate).time.value;
+    way.simulate = [&predictor, candidate](Bytes size) {
+      return predictor.predict(size, candidate).time.value;
+    };
+    way.estimate = [&predictor, candidate](Bytes size) {
+      return predictor.estimate(size, candidate).time.value;
     };
     ways.push_back(std::move(way));
   }
@@ -65,24 +63,24 @@ std::string report_name(Protocol protocol) {
   return lower_case(to_string(protocol));
 }
 
-NcclVariants::NcclVariants(const CallCompiler& compiler, const Simulate& simulate)
-    : compiler_(compiler),
-      function_(function_to_choose_for(compiler)),
-      pairs_(pairs_of(compiler, function_)),
-      estimator_(std::make_shared<Estimator>(compiler)),
-      times_(ways_of(estimator_, pairs_, simulate), drift_of(compiler)) {}
+NcclVariants::NcclVariants(Predictor& predictor)
+    : predictor_(predictor),
+      function_(function_to_choose_for(predictor.compiler())),
+      pairs_(pairs_of(predictor.compiler(), function_)),
+      times_(ways_of(predictor, pairs_), drift_of(predictor.compiler())) {}
 
 Trust NcclVariants::trust(std::size_t way, Bytes size) {
-  return estimator_->estimate(size, {pairs_[way].first, pairs_[way].second, 0}).trust;
+  return predictor_.estimate(size, Candidate{pairs_[way].first, pairs_[way].second, 0}).trust;
 }
 
 std::string NcclVariants::medium(std::size_t way, Bytes size) {
-  return estimator_->estimate(size, {pairs_[way].first, pairs_[way].second, 0}).medium;
+  return predictor_.estimate(size, Candidate{pairs_[way].first, pairs_[way].second, 0}).medium;
 }
 
 double NcclVariants::nccl_estimate(std::size_t way, Bytes size) const {
   const auto& [algorithm, protocol] = pairs_[way];
-  const auto estimate = compiler_.nccl()->estimate(function_, algorithm, protocol, size);
+  const auto estimate =
+      predictor_.compiler().nccl()->estimate(function_, algorithm, protocol, size);
   return estimate ? *estimate : std::numeric_limits<double>::infinity();
 }
 

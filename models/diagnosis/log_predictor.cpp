@@ -1,4 +1,4 @@
-#include "models/diagnosis/predictor.h"
+#include "models/diagnosis/log_predictor.h"
 
 #include <cmath>
 #include <numeric>
@@ -6,33 +6,10 @@
 #include <vector>
 
 #include "models/calibration/transport.h"
-#include "models/estimate/estimator.h"
-#include "models/simulate/simulator.h"
 
 namespace collsim {
 
 namespace {
-
-/// Both ways of answering, with one face.
-class Simulations {
- public:
-  explicit Simulations(const CallCompiler& compiler, KnownHops* /*known*/ = nullptr)
-      : simulator_(compiler, {.beside_healthy = false}, budget_of_diagnosis) {}
-  Prediction answer(Bytes size) { return simulator_.simulate(size); }
-
- private:
-  Simulator simulator_;
-};
-
-class Estimates {
- public:
-  explicit Estimates(const CallCompiler& compiler, KnownHops* known = nullptr)
-      : estimator_(compiler, known) {}
-  Prediction answer(Bytes size) { return estimator_.estimate(size); }
-
- private:
-  Estimator estimator_;
-};
 
 bool changes_nothing(const Deviation& change) {
   return change.variables.empty() && change.faults.empty() && !change.spread_out;
@@ -54,7 +31,7 @@ std::uint64_t PointPredictions::all_transfers() const {
   return std::accumulate(transfers.begin(), transfers.end(), std::uint64_t{0});
 }
 
-CallSpec Predictor::spec_of(const RecordedCall& call, const Deviation& change) const {
+CallSpec LogPredictor::spec_of(const RecordedCall& call, const Deviation& change) const {
   CallSpec spec = collsim::spec_of(call, topology_, cost_, version_);
   // What a host's memory carries differs from host to host, and a cause can only make links slower:
   // where GPUs have NVLink, causes scale what the links alone would carry.
@@ -67,37 +44,37 @@ CallSpec Predictor::spec_of(const RecordedCall& call, const Deviation& change) c
   return spec;
 }
 
-CallCompiler Predictor::compiler_of(const RecordedCall& call, const Deviation& change) const {
-  auto& healthy = compilers_[{call, change.variables, change.spread_out}];
-  if (!healthy) {
-    const auto unchanged = compilers_.find({call, {}, false});
-    const CallCompiler* const same_ranks =
-        unchanged == compilers_.end() ? nullptr : unchanged->second.get();
-    healthy = std::make_shared<const CallCompiler>(spec_of(call, change), same_ranks);
-  }
+const Predictor& LogPredictor::without_faults(const RecordedCall& call,
+                                              const Deviation& change) const {
+  const CallKey key{call, change.variables, change.spread_out};
+  const auto known = without_faults_.find(key);
+  if (known != without_faults_.end()) return known->second;
+  const auto unchanged = without_faults_.find({call, {}, false});
+  const CallCompiler* const same_ranks =
+      unchanged == without_faults_.end() ? nullptr : &unchanged->second.compiler();
+  return without_faults_.try_emplace(key, CallCompiler(spec_of(call, change), same_ranks))
+      .first->second;
+}
+
+Predictor LogPredictor::call_on(const RecordedCall& call, const Deviation& change,
+                                const Method& method) const {
   MachineFaults faults = change.faults;
   // They name ranks of the first call; others may have fewer.
   std::erase_if(faults.ranks, [&](const RankFault& fault) { return fault.rank >= call.ranks; });
-  return healthy->with_faults(std::move(faults));
+  return without_faults(call, change).by(method).with_faults(std::move(faults));
 }
 
-/// Faults change what links carry, and not which links a healthy hop takes.
-KnownHops* Predictor::hops_of(const RecordedCall& call, const Deviation& change) const {
-  return &hops_[{call, change.variables, change.spread_out}];
-}
-
-template <typename Engine>
-PointPredictions Predictor::predict(const Deviation& change,
-                                    const std::vector<PointIndex>& points) const {
+PointPredictions LogPredictor::predict(const Deviation& change,
+                                       const std::vector<PointIndex>& points,
+                                       const Method& method) const {
   PointPredictions all;
   for (std::size_t i = 0; i < points.size();) {
     const std::size_t number = points[i].series;
     const EvidenceSeries& series = evidence_.series[number];
-    const CallCompiler compiler = compiler_of(series.call, change);
-    Engine engine(compiler, hops_of(series.call, change));
+    Predictor predictor = call_on(series.call, change, method);
     for (; i < points.size() && points[i].series == number; ++i) {
       const Bytes size = series.points[points[i].point].size;
-      const Prediction prediction = engine.answer(size);
+      const Prediction prediction = predictor.predict(size);
       all.log_times.push_back(log_time_of(prediction));
       all.places.push_back({size, prediction.trust, number, prediction.medium});
       all.transfers.push_back(prediction.transfers);
@@ -106,7 +83,7 @@ PointPredictions Predictor::predict(const Deviation& change,
   return all;
 }
 
-PointPredictions Predictor::simulate_healthy(const std::vector<PointIndex>& points) const {
+PointPredictions LogPredictor::simulate_healthy(const std::vector<PointIndex>& points) const {
   PointPredictions all;
   for (const PointIndex& each : points) {
     HealthySeries& healthy = healthy_[each.series];
@@ -119,11 +96,9 @@ PointPredictions Predictor::simulate_healthy(const std::vector<PointIndex>& poin
   return all;
 }
 
-void Predictor::find_healthy(std::size_t number, HealthySeries& healthy) const {
+void LogPredictor::find_healthy(std::size_t number, HealthySeries& healthy) const {
   const EvidenceSeries& series = evidence_.series[number];
-  const CallCompiler compiler = compiler_of(series.call, {});
-  Simulations simulations(compiler);
-  Estimates estimates(compiler);
+  Predictor predictor = call_on(series.call, {}, by_quick_simulation());
   std::uint64_t messages = 0;
   double off = 0;  // the largest simulated time beside its estimate, as a logarithm
   std::vector<HealthyPoint> found;
@@ -135,31 +110,36 @@ void Predictor::find_healthy(std::size_t number, HealthySeries& healthy) const {
     }
     const bool is_simulated = messages < max_healthy_messages;
     const Prediction prediction =
-        is_simulated ? simulations.answer(point.size) : estimates.answer(point.size);
+        is_simulated ? predictor.predict(point.size) : predictor.estimate(point.size);
     HealthyPoint one{log_time_of(prediction),
                      {point.size, prediction.trust, number, prediction.medium},
                      is_simulated ? prediction.transfers : max_healthy_messages};
     messages += prediction.transfers;
     if (!is_simulated) one.log_time += off;
     if (is_simulated && messages >= max_healthy_messages) {
-      off = one.log_time - log_time_of(estimates.answer(point.size));
+      off = one.log_time - log_time_of(predictor.estimate(point.size));
     }
     found.push_back(std::move(one));
   }
   healthy.points = std::move(found);
 }
 
-std::optional<PointPredictions> Predictor::simulate(const Deviation& change,
-                                                    const std::vector<PointIndex>& points) const {
+std::optional<PointPredictions> LogPredictor::simulate(
+    const Deviation& change, const std::vector<PointIndex>& points) const {
   return if_possible([&] {
     return changes_nothing(change) ? simulate_healthy(points)
-                                   : predict<Simulations>(change, points);
+                                   : predict(change, points, by_quick_simulation());
   });
 }
 
-std::optional<PointPredictions> Predictor::estimate(const Deviation& change,
-                                                    const std::vector<PointIndex>& points) const {
-  return if_possible([&] { return predict<Estimates>(change, points); });
+std::optional<PointPredictions> LogPredictor::estimate(
+    const Deviation& change, const std::vector<PointIndex>& points) const {
+  return if_possible([&] { return predict(change, points, by_formulas()); });
+}
+
+std::optional<Seconds> LogPredictor::time_of(const RecordedCall& call, const Deviation& change,
+                                             Bytes size, const Method& method) const {
+  return if_possible([&] { return call_on(call, change, method).predict(size).time; });
 }
 
 }  // namespace collsim

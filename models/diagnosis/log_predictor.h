@@ -1,7 +1,6 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -11,17 +10,21 @@
 #include "models/diagnosis/evidence.h"
 #include "models/diagnosis/hypothesis.h"
 #include "models/diagnosis/spread.h"
-#include "models/estimate/known_hops.h"
 #include "models/nccl/settings/version.h"
-#include "models/simulate/simulator.h"
+#include "models/predict/predictor.h"
 #include "sim/base/input_error.h"
 #include "sim/cost/calibration.h"
 #include "sim/execution/disturbance.h"
 
 namespace collsim {
 
-/// Dozens of causes are simulated, and their times compared with each other's.
-inline constexpr SimulationBudget budget_of_diagnosis{.max_ranks = 128, .max_seconds = 0.5};
+/// Dozens of causes are simulated, and their times compared with each other's, so that a small
+/// cluster does for each.
+inline Method by_quick_simulation() {
+  Method method = by_simulation({.max_ranks = 128, .max_seconds = 0.5});
+  method.beside_healthy = false;
+  return method;
+}
 
 /// A point of the evidence: which series, which of its points.
 struct PointIndex {
@@ -53,11 +56,11 @@ auto if_possible(const Predict& predict) -> std::optional<decltype(predict())> {
 
 /// Predicts what a log would say if its machine were changed in some way. What NCCL decides is
 /// found once for each setting. Not for several threads at once.
-class Predictor {
+class LogPredictor {
  public:
   /// Refers to all but the version.
-  Predictor(const Evidence& evidence, const Topology& topology, const Calibration& cost,
-            NcclVersion version)
+  LogPredictor(const Evidence& evidence, const Topology& topology, const Calibration& cost,
+               NcclVersion version)
       : evidence_(evidence), topology_(topology), cost_(cost), version_(version) {}
 
   /// By simulation. Nothing where the changed machine cannot run a call, or the call never ends.
@@ -69,11 +72,20 @@ class Predictor {
   std::optional<PointPredictions> estimate(const Deviation& change,
                                            const std::vector<PointIndex>& points) const;
 
-  /// A call on the changed machine: that of a series, or another collective on its nodes. Throws
-  /// InputError as CallCompiler does.
-  CallCompiler compiler_of(const RecordedCall& call, const Deviation& change) const;
+  /// What predicts a call on the changed machine: that of a series, or another collective on its
+  /// nodes. Throws InputError as CallCompiler does.
+  Predictor call_on(const RecordedCall& call, const Deviation& change, const Method& method) const;
+  /// The time of one size of it; nothing as simulate().
+  std::optional<Seconds> time_of(const RecordedCall& call, const Deviation& change, Bytes size,
+                                 const Method& method) const;
+  /// What runs on the healthy machine. Throws InputError as CallCompiler does.
+  const CallCompiler& compiler_of(const RecordedCall& call) const {
+    return without_faults(call, {}).compiler();
+  }
   /// The same under the rules of another release.
-  Predictor of_release(NcclVersion version) const { return {evidence_, topology_, cost_, version}; }
+  LogPredictor of_release(NcclVersion version) const {
+    return {evidence_, topology_, cost_, version};
+  }
   const Evidence& evidence() const { return evidence_; }
   const Topology& topology() const { return topology_; }
 
@@ -89,22 +101,21 @@ class Predictor {
     std::vector<HealthyPoint> points;
   };
   /// A call, the variables of a change, and whether it sits far apart.
-  using CompilerKey = std::tuple<RecordedCall, std::map<std::string, std::string>, bool>;
+  using CallKey = std::tuple<RecordedCall, std::map<std::string, std::string>, bool>;
 
   CallSpec spec_of(const RecordedCall& call, const Deviation& change) const;
+  const Predictor& without_faults(const RecordedCall& call, const Deviation& change) const;
   PointPredictions simulate_healthy(const std::vector<PointIndex>& points) const;
   void find_healthy(std::size_t number, HealthySeries& healthy) const;
-  KnownHops* hops_of(const RecordedCall& call, const Deviation& change) const;
-  template <typename Engine>
-  PointPredictions predict(const Deviation& change, const std::vector<PointIndex>& points) const;
+  PointPredictions predict(const Deviation& change, const std::vector<PointIndex>& points,
+                           const Method& method) const;
 
   const Evidence& evidence_;
   const Topology& topology_;
   const Calibration& cost_;
   NcclVersion version_;
-  mutable std::map<CompilerKey, std::shared_ptr<const CallCompiler>> compilers_;  // without faults
-  mutable std::map<CompilerKey, KnownHops> hops_;                                 // of any faults
-  mutable std::map<std::size_t, HealthySeries> healthy_;                          // by series
+  mutable std::map<CallKey, Predictor> without_faults_;
+  mutable std::map<std::size_t, HealthySeries> healthy_;  // by series
 };
 
 }  // namespace collsim

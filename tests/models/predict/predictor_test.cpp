@@ -1,7 +1,7 @@
 // Large clusters are represented by small ones. The whole cluster is simulated beside it, where
 // that takes seconds.
 
-#include "models/simulate/simulator.h"
+#include "models/predict/predictor.h"
 
 #include <gtest/gtest.h>
 
@@ -38,8 +38,8 @@ class LargeCluster : public testing::Test {
 TEST_F(LargeCluster, scaled_is_about_what_the_whole_takes) {
   const CallCompiler tree = compiler("tree");
   const Bytes size{16 << 20};
-  const Prediction scaled = Simulator(tree).simulate(size);
-  const Prediction whole = Simulator(tree, {.exact = true}).simulate(size);
+  const Prediction scaled = Predictor(tree).predict(size);
+  const Prediction whole = Predictor(tree, message_by_message()).predict(size);
   EXPECT_EQ(scaled.extent, Extent::scaled);
   EXPECT_EQ(whole.extent, Extent::whole);
   EXPECT_LT(4 * scaled.transfers, whole.transfers);
@@ -50,7 +50,7 @@ TEST_F(LargeCluster, what_is_scaled_says_what_nccl_chooses_for_the_whole) {
   const CallCompiler any = compiler("auto");
   const Bytes size{1 << 30};
   const auto choice = any.decide(size).candidate;
-  const Prediction scaled = Simulator(any).simulate(size);
+  const Prediction scaled = Predictor(any).predict(size);
   ASSERT_TRUE(choice.has_value());
   EXPECT_EQ(scaled.protocol, choice->protocol);
   EXPECT_GE(scaled.time.value, scaled.bounds.largest().value);
@@ -67,8 +67,9 @@ double ratio_of_scaled(Collective collective, const std::string& algorithm, Byte
   spec.gpus = first_gpus(topology, 512);
   spec.run.algorithm = algorithm;
   const CallCompiler compiler(std::move(spec));
-  const Prediction scaled = Simulator(compiler, {}, {.max_ranks = max_ranks}).simulate(size);
-  const Prediction whole = Simulator(compiler, {.exact = true}).simulate(size);
+  const Prediction scaled =
+      Predictor(compiler, by_simulation({.max_ranks = max_ranks})).predict(size);
+  const Prediction whole = Predictor(compiler, message_by_message()).predict(size);
   EXPECT_EQ(scaled.extent, Extent::scaled);
   EXPECT_EQ(whole.extent, Extent::whole);
   return scaled.time.value / whole.time.value;
@@ -101,7 +102,7 @@ Prediction faulty(const std::string& algorithm, Bytes size, const std::string& f
   spec.run.algorithm = algorithm;
   spec.faults = find_faults(std::vector{parse_fault(fault)}, topology, 512);
   const CallCompiler compiler(std::move(spec));
-  return Simulator(compiler, {.exact = exact}).simulate(size);
+  return Predictor(compiler, exact ? message_by_message() : by_simulation()).predict(size);
 }
 
 // Node 31 is a leaf of one tree over 64 nodes, and next to the root of the other.
@@ -127,7 +128,7 @@ TEST(FaultyCluster, is_not_continued_where_channels_are_unlike) {
   spec.faults =
       find_faults(std::vector{parse_fault("link: node3/nic0, bandwidth: 10%")}, topology, 64);
   const CallCompiler compiler(std::move(spec));
-  const Prediction found = Simulator(compiler).simulate(Bytes{std::int64_t{7} << 30});
+  const Prediction found = Predictor(compiler).predict(Bytes{std::int64_t{7} << 30});
   EXPECT_EQ(found.extent, Extent::whole);
   EXPECT_GE(found.time, found.floor.busiest_link);
 }
@@ -155,7 +156,7 @@ Prediction simulated(const std::string& machine, Rank ranks, Collective collecti
   for (const std::string& fault : faults) parsed.push_back(parse_fault(fault));
   spec.faults = find_faults(parsed, topology, ranks);
   const CallCompiler compiler(std::move(spec));
-  return Simulator(compiler).simulate(size);
+  return Predictor(compiler).predict(size);
 }
 
 struct SlowPortCase {
@@ -251,8 +252,9 @@ TEST(CallsInARow, take_what_the_first_ones_add) {
   const Topology topology = load_topology(find_data_file("dgx-h100-x32-2-1", "topologies"));
   const CallCompiler compiler = on_two_to_one(topology, Collective::broadcast, 64);
   const Bytes size{256 << 20};
-  const Prediction continued = Simulator(compiler, {}, {.max_seconds = 100}).simulate(size);
-  const Prediction whole = Simulator(compiler, {.exact = true}).simulate(size);
+  const Prediction continued =
+      Predictor(compiler, by_simulation({.max_seconds = 100})).predict(size);
+  const Prediction whole = Predictor(compiler, message_by_message()).predict(size);
   EXPECT_EQ(continued.extent, Extent::steady);
   EXPECT_LT(3 * continued.transfers, whole.transfers);
   EXPECT_NEAR(continued.time.value / whole.time.value, 1, 2e-3);
@@ -271,8 +273,8 @@ TEST(LongRing, is_continued_in_each_half_as_that_half_goes_on) {
   spec.run.protocol = Protocol::simple;
   const CallCompiler compiler(std::move(spec));
   const Bytes size{std::int64_t{4} << 30};
-  const Prediction continued = Simulator(compiler).simulate(size);
-  const Prediction whole = Simulator(compiler, {.exact = true}).simulate(size);
+  const Prediction continued = Predictor(compiler).predict(size);
+  const Prediction whole = Predictor(compiler, message_by_message()).predict(size);
   EXPECT_EQ(continued.extent, Extent::steady);
   EXPECT_NEAR(continued.time.value / whole.time.value, 1, 1e-4);
 }
@@ -288,8 +290,8 @@ TEST(LongRing, is_not_taken_for_steady_within_a_node) {
   spec.gpus = first_gpus(topology, 288);
   const CallCompiler compiler(std::move(spec));
   const Bytes size{8 << 10};
-  const Prediction simulated = Simulator(compiler).simulate(size);
-  const Prediction whole = Simulator(compiler, {.exact = true}).simulate(size);
+  const Prediction simulated = Predictor(compiler).predict(size);
+  const Prediction whole = Predictor(compiler, message_by_message()).predict(size);
   EXPECT_NEAR(simulated.time.value / whole.time.value, 1, 1e-3);
 }
 
@@ -306,9 +308,9 @@ TEST(LongChain, takes_as_long_for_each_byte_more) {
   spec.run.algorithm = "ring";
   spec.run.protocol = Protocol::ll128;
   const CallCompiler compiler(std::move(spec));
-  Simulator simulator(compiler);
+  Predictor predictor(compiler);
   const auto time_of_mib = [&](std::int64_t number) {
-    return simulator.simulate(Bytes{number << 20}).time;
+    return predictor.predict(Bytes{number << 20}).time;
   };
   const Seconds further = time_of_mib(512) - time_of_mib(256);
   const Seconds before = time_of_mib(256) - time_of_mib(128);
@@ -322,7 +324,7 @@ TEST(Budget, is_the_largest_cluster_and_how_long_it_may_take) {
   const Bytes few{64 << 10};
   const Bytes many{1 << 30};
   const auto extent = [&](const SimulationBudget& budget, Bytes size) {
-    return Simulator(compiler, {}, budget).simulate(size).extent;
+    return Predictor(compiler, by_simulation(budget)).predict(size).extent;
   };
   EXPECT_EQ(extent({}, few), Extent::whole);
   EXPECT_EQ(extent({.max_ranks = 64}, few), Extent::scaled);
@@ -334,9 +336,9 @@ TEST(Budget, is_the_largest_cluster_and_how_long_it_may_take) {
 TEST(RepresentativeCall, is_of_the_largest_cluster_that_sends_few_messages) {
   const Topology topology = load_topology(find_data_file("dgx-h100-x32-2-1", "topologies"));
   const CallCompiler compiler = on_two_to_one(topology, Collective::all_reduce, 256);
-  Simulator simulator(compiler);
+  Predictor predictor(compiler);
   const auto ranks = [&](Bytes size, double max_messages) {
-    return simulator.representative(size, max_messages).compiler.ranks();
+    return predictor.representative(size, max_messages).compiler.ranks();
   };
   EXPECT_EQ(ranks({64 << 10}, 1e6), 256U);
   EXPECT_LT(ranks({1 << 30}, 4e6), 256U);
@@ -347,10 +349,10 @@ TEST(RepresentativeCall, is_of_the_largest_cluster_that_sends_few_messages) {
 TEST(MiddleCluster, is_scaled_where_it_takes_seconds_and_else_is_whole) {
   const Topology topology = load_topology(find_data_file("dgx-h100-x32-2-1", "topologies"));
   const CallCompiler compiler = on_two_to_one(topology, Collective::all_reduce, 256);
-  Simulator simulator(compiler);
-  EXPECT_EQ(simulator.simulate(Bytes{1 << 20}).extent, Extent::whole);
-  EXPECT_TRUE(simulator.scales(Bytes{1 << 30}));
-  EXPECT_EQ(simulator.simulate(Bytes{1 << 30}).extent, Extent::scaled);
+  Predictor predictor(compiler);
+  EXPECT_EQ(predictor.predict(Bytes{1 << 20}).extent, Extent::whole);
+  EXPECT_TRUE(predictor.scales(Bytes{1 << 30}));
+  EXPECT_EQ(predictor.predict(Bytes{1 << 30}).extent, Extent::scaled);
 }
 
 }  // namespace

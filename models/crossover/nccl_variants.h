@@ -1,14 +1,11 @@
 #pragma once
 
-#include <functional>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "models/call/call_compiler.h"
-#include "models/estimate/estimator.h"
-#include "models/estimate/variant_times.h"
+#include "models/crossover/variant_times.h"
+#include "models/predict/predictor.h"
 
 namespace collsim {
 
@@ -22,12 +19,9 @@ class NcclVariants {
  public:
   using Pair = std::pair<NcclAlgorithm, Protocol>;
 
-  /// Simulates a call of that size, had NCCL chosen that pair.
-  using Simulate = std::function<Seconds(Bytes, const Candidate&)>;
-
-  /// The compiler must outlive it. Throws InputError where the collective is not one that NCCL
-  /// tunes, or nothing is simulated that NCCL could run.
-  NcclVariants(const CallCompiler& compiler, const Simulate& simulate);
+  /// The predictor simulates, and must outlive it. Throws InputError where the collective is not
+  /// one that NCCL tunes, or nothing is simulated that NCCL could run.
+  explicit NcclVariants(Predictor& predictor);
 
   const std::vector<Pair>& pairs() const { return pairs_; }
   /// The times of pairs(), in that order.
@@ -43,10 +37,9 @@ class NcclVariants {
   std::size_t chosen(Bytes size) const;
 
  private:
-  const CallCompiler& compiler_;
+  Predictor& predictor_;
   NcclFunction function_;
   std::vector<Pair> pairs_;
-  std::shared_ptr<Estimator> estimator_;  // that the ways refer to
   VariantTimes times_;
 };
 

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <limits>
+
+#include "models/call/prediction.h"
+
+namespace collsim {
+
+class KnownCalls;
+
+/// What a simulation may take. Whatever needs more is represented by a smaller cluster.
+struct SimulationBudget {
+  Rank max_ranks = 512;
+  double max_seconds = 2;  ///< of one core, as far as is known before (likely_seconds())
+  /// Of one call. What would send more is represented by four nodes or so, then by smaller calls of
+  /// theirs (Extent::part), and where these send more as well, formulas answer.
+  double max_messages = std::numeric_limits<double>::infinity();
+};
+
+/// How the time of a call is found: by formulas, by simulation within a budget, or message by
+/// message.
+struct Method {
+  bool is_estimate = false;        ///< by formulas; nothing else counts then
+  SimulationOptions simulation{};  ///< `exact`: of every message, whatever the budget
+  SimulationBudget budget{};
+  /// What is wrong with a machine never makes its calls faster: the healthy machine is simulated
+  /// beside the faulty one, and the longer time counts. A simulation of one order of events differs
+  /// from that of another by some 1e-5, and one that is continued from one that is not by up to
+  /// 4e-3 (SteadyState).
+  bool beside_healthy = true;
+  KnownCalls* known = nullptr;  ///< remembers calls of many machines; null: nothing does
+};
+
+inline Method by_formulas() {
+  return {.is_estimate = true};
+}
+inline Method by_simulation(const SimulationBudget& budget = {}) {
+  return {.budget = budget};
+}
+/// Of all ranks, whatever it takes, but equal ranks once and no further than a steady state.
+inline Method by_whole_simulation() {
+  constexpr double any = std::numeric_limits<double>::infinity();
+  return by_simulation({.max_ranks = std::numeric_limits<Rank>::max(), .max_seconds = any});
+}
+inline Method message_by_message() {
+  return {.simulation = {.exact = true}};
+}
+
+}  // namespace collsim
