@@ -29,7 +29,7 @@ bool is_inspector_text(std::string_view text);
 inline constexpr std::string_view uneven_exchange = "alltoallv";
 inline constexpr std::string_view note_of_uneven_exchange =
     "alltoallv is held against an all_to_all of as many bytes as its busiest rank sends: the log "
-    "has no matrix, and one that fills some ports more takes longer (`collsim exchange --matrix`)";
+    "has no matrix, and one that fills some ports more takes longer (`collsim moe --matrix`)";
 
 /// The collective that a benchmark calls so: our names, and nccl-tests' "alltoall", "alltoallv",
 /// "sendrecv".

@@ -144,7 +144,7 @@ Meaning at_place(const YamlValue& word, Meaning (*find)(std::string_view, std::s
     return find(key, word.string());
   } catch (const InputError&) {
     word.fail(fmt::format("{}: '{}'", key, word.string()),
-              fmt::format("a word of `collsim step --{}`", key));
+              fmt::format("a word of `collsim train --{}`", key));
   }
 }
 

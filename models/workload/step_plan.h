@@ -13,7 +13,7 @@
 namespace collsim {
 
 /// How far predicted steps are off, as a share: the mean |error| of 503 published steps, none of
-/// which is in a fit (`collsim step --validate published`).
+/// which is in a fit (`collsim train --validate published`).
 inline constexpr double step_error = 0.112;
 
 /// How often a job fails, and what each failure costs.

@@ -10,7 +10,7 @@ struct StepRange {
 };
 
 /// Of training: the 503 steps of recordings/steps/published.yaml, none of which is in a fit
-/// (`collsim step --validate published`).
+/// (`collsim train --validate published`).
 inline constexpr StepRange training_range{0.90, 1.27};
 
 /// Of decoding: the 64 recorded layers of Llama 3 that no fit has seen, on two and four H200 and on

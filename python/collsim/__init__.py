@@ -15,7 +15,7 @@ from ._collsim import (Machine, algorithm_names, calibration_names, collective_n
 
 __all__ = ["Answer", "Machine", "advise", "algorithm_names", "ask", "calibration_names", "check", "choose",
            "collective_names", "crossover", "diagnose", "engine_names", "estimate", "explain", "faults", "hang",
-           "load_machine", "machine_names", "plan", "run", "step", "validate"]
+           "load_machine", "machine_names", "moe", "plan", "run", "serve", "train", "validate"]
 
 
 def load_machine(topology, calibration=""):
@@ -134,7 +134,9 @@ explain = _question("explain", "One call: what NCCL chooses and why, and where t
 choose = _question("choose", "NCCL's choices on a machine: rings, trees, algorithm by size.")
 crossover = _question("crossover", "Sizes (bytes) at which algorithms and protocols cross over.")
 plan = _question("plan", "Which machine, how many nodes, at what cost.")
-step = _question("step", "How long a step of training takes.")
+train = _question("train", "How long a step of training takes.")
+serve = _question("serve", "How long a token or a prompt takes of a served model.")
+moe = _question("moe", "The exchange of a mixture of experts, and what its skew costs.")
 validate = _question("validate", "Predictions beside recorded runs, with errors in percent.")
 diagnose = _question("diagnose", "Whether a log's busbw is right and, if not, why. `status` is 1 where it is not healthy.")
 hang = _question("hang", "Who made a PyTorch job hang. `status` is 1 where one hangs.")

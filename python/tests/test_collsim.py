@@ -68,7 +68,7 @@ class Answers(unittest.TestCase):
         self.assertTrue(collsim.explain("hgx-h200", b="4M"))
         self.assertTrue(collsim.crossover("hgx-h200", over_ranks=[2, 8]))
         self.assertTrue(collsim.choose("hgx-h200"))
-        self.assertTrue(collsim.step("hgx-h200", model="llama2-7b", tp=8))
+        self.assertTrue(collsim.train("hgx-h200", model="llama2-7b", tp=8))
 
     def test_a_low_busbw_has_status_1(self):
         recordings = pathlib.Path(__file__).resolve().parent.parent.parent / "recordings/published"

@@ -15,8 +15,7 @@
 #include "sim/base/input_error.h"
 #include "tests/support/temporary_file.h"
 #include "tests/tools/command_outcome.h"
-#include "tools/collsim/core/modes.h"
-#include "tools/collsim/core/options.h"
+#include "tools/collsim/core/help.h"
 #include "tools/collsim/core/size_option.h"
 #include "tools/collsim/core/subcommand.h"
 
@@ -114,7 +113,7 @@ TEST_F(CommandLine, i_is_the_step_between_sizes) {
   EXPECT_EQ(sizes, (std::vector<std::int64_t>{1048576, 2621440, 4194304}));
   expect_message({"run", "switch-8", "-b", "8", "-e", "1G", "-i", "1"}, "--stepbytes: 1");
   expect_message({"run", "switch-8", "-b", "8", "-e", "1G", "-i", "0"}, "--stepbytes: 0");
-  expect_message({"run", "switch-8", "-i", "1M", "-f", "2"}, "both -i and -f");
+  expect_message({"run", "switch-8", "-i", "1M", "-f", "2"}, "both --stepbytes and --stepfactor");
 }
 
 /// A mode of a command, and a question in it. Of several of a mode, one shows what an option does.
@@ -122,7 +121,7 @@ struct AskedMode {
   std::string command;
   std::string mode;
   Args question;
-  std::string name() const { return command + " " + mode; }
+  std::string name() const { return fmt::format("{} {}", command, mode); }
 };
 
 /// Words that each option can take; the first one that changes an answer counts.
@@ -219,15 +218,16 @@ const std::map<std::string, Args>& words_of_options() {
 
 /// Whether an option with one of its words is refused, changes what is printed, or writes a file.
 bool is_heeded_or_refused(const AskedMode& asked, const Outcome& without,
-                          const ListedOption& option) {
-  const auto found = words_of_options().find(option.name);
+                          const TakenOption& option) {
+  const std::string& name = option.option->name;
+  const auto found = words_of_options().find(name);
   Args words = found == words_of_options().end() ? Args{""} : found->second;
-  if (!option.takes_value) words = {""};
+  if (option.value.shown.empty()) words = {""};
   for (std::string& word : words) {
     const test::TemporaryFile file("written", "");
     if (word == "FILE") word = file.path().string();
     Args args = asked.question;
-    args.push_back("--" + option.name);
+    args.push_back("--" + name);
     if (!word.empty()) args.push_back(word);
     const Outcome outcome = run(args);
     const bool writes = word == file.path() && std::filesystem::file_size(file.path()) > 0;
@@ -250,15 +250,15 @@ std::vector<AskedMode> more_modes() {
   const std::string by_nccl = "NCCL's schedule";
   const std::string textbook = "a textbook schedule";
   std::vector<AskedMode> all{
-      {"step", "a program", {"step", programs + "decode-large.yaml", "-t", "dgx-h100"}},
-      {"step",
+      {"train", "a program", {"train", programs + "decode-large.yaml", "-t", "dgx-h100"}},
+      {"train",
        "a program",
-       {"step", programs + "two-nodes.yaml", "-t", "dgx-h100", "--nodes", "2"}},
-      {"step",
+       {"train", programs + "two-nodes.yaml", "-t", "dgx-h100", "--nodes", "2"}},
+      {"train",
        "one training layout",
-       {"step", "dgx-h100", "--nodes", "2", "--model", "llama3-8b", "--tp", "8", "--global-batch",
+       {"train", "dgx-h100", "--nodes", "2", "--model", "llama3-8b", "--tp", "8", "--global-batch",
         "16"}},
-      {"exchange", "--size", {"exchange", "dgx-h100-x2", "-c", "all_to_all_v", "--size", "64M"}},
+      {"moe", "--size", {"moe", "dgx-h100-x2", "-c", "all_to_all_v", "--size", "64M"}},
       {"run", by_nccl, {"run", "dgx-h100-x4", "-b", "64M", "--format", "csv"}},
       {"run",
        textbook,
@@ -275,12 +275,8 @@ std::vector<AskedMode> more_modes() {
       {"explain", "--kernels", {"explain", "hgx-h200-4", "-b", "64M", "--kernels", "vllm"}},
       {"explain", "--registered", call_of("explain", {"--registered", "-c", "all_gather"})},
   };
-  for (const std::string phase : {"--decode", "--prefill"}) {
-    all.push_back(
-        {"step",
-         phase,
-         {"step", "dgx-h100", "--nodes", "2", "--model", "llama3-8b", phase, "--tp", "16"}});
-  }
+  all.push_back(
+      {"serve", "", {"serve", "dgx-h100", "--nodes", "2", "--model", "llama3-8b", "--tp", "16"}});
   for (const std::string command : {"run", "estimate", "explain"}) {
     all.push_back({command, "--kernels", {command, "hgx-h200-4", "-b", "70", "--kernels", "vllm"}});
   }
@@ -291,19 +287,17 @@ std::vector<AskedMode> more_modes() {
 std::vector<AskedMode> asked_modes() {
   const std::string program = COLLSIM_SOURCE_DIR "/tests/data/programs/decode-small.yaml";
   std::vector<AskedMode> all{
-      {"step", "--validate", {"step", "--validate", "h100x2"}},
-      {"step", "a program", {"step", program, "-t", "hgx-h200-2"}},
-      {"step", "--check", {"step", program, "--check"}},
-      {"step", "--decode", {"step", "dgx-h100", "--model", "llama3-8b", "--decode", "--tp", "8"}},
-      {"step", "--prefill", {"step", "dgx-h100", "--model", "llama3-8b", "--prefill", "--tp", "8"}},
-      {"step",
+      {"train", "--validate", {"train", "--validate", "h100x2"}},
+      {"train", "a program", {"train", program, "-t", "hgx-h200-2"}},
+      {"serve", "", {"serve", "dgx-h100", "--model", "llama3-8b", "--tp", "8"}},
+      {"train",
        "one training layout",
-       {"step", "dgx-h100", "--model", "llama3-8b", "--tp", "8", "--global-batch", "8"}},
-      {"plan", "what a step moves", {"plan", "dgx-h100", "--nodes", "1,2", "-b", "1GB"}},
-      {"plan", "--decode", {"plan", "dgx-h100", "--decode", "--model", "llama3-8b", "--tp", "2"}},
-      {"plan", "--exchange", {"plan", "dgx-h100", "--exchange", "--ep", "16", "--tokens", "128"}},
-      {"exchange", "a mixture of experts", {"exchange", "dgx-h100-x2", "--tokens", "128"}},
-      {"exchange", "--size", {"exchange", "dgx-h100", "-c", "all_to_all_v", "--size", "1M"}},
+       {"train", "dgx-h100", "--model", "llama3-8b", "--tp", "8", "--global-batch", "8"}},
+      {"plan", "", {"plan", "dgx-h100", "--nodes", "1,2", "-b", "1GB"}},
+      {"plan serve", "", {"plan", "serve", "dgx-h100", "--model", "llama3-8b", "--tp", "2"}},
+      {"plan moe", "", {"plan", "moe", "dgx-h100", "--ep", "16", "--tokens", "128"}},
+      {"moe", "a mixture of experts", {"moe", "dgx-h100-x2", "--tokens", "128"}},
+      {"moe", "--size", {"moe", "dgx-h100", "-c", "all_to_all_v", "--size", "1M"}},
       {"check", "a program", {"check", program}},
       {"check", "textbook plans", {"check", "-a", "all", "-n", "4"}},
       {"check", "NCCL's plans", {"check", "hgx-h200-4", "-c", "all_reduce"}},
@@ -324,59 +318,115 @@ bool is_without_effect(const AskedMode& asked, const std::string& option) {
   return asked.command == "check" && option == "seed";
 }
 
-/// The options that a command lists, without those that all take.
-std::set<std::string> own_options(const std::string& command) {
-  std::set<std::string> own;
-  for (const ListedOption& option : read_listed_options(run({command, "--list-options"}).out)) {
-    const bool always = option.name == "help" || option.name == "time-limit" ||
-                        option.name == "format" || option.is_positional;
-    if (!always) own.insert(option.name);
+/// Every command and action, by the words that name it.
+std::map<std::string, const Subcommand*> all_subcommands() {
+  std::map<std::string, const Subcommand*> all;
+  for (const Subcommand& each : subcommands()) {
+    all.emplace(each.name, &each);
+    if (each.actions == nullptr) continue;
+    for (const Subcommand& action : each.actions()) all.emplace(action.name, &action);
   }
+  return all;
+}
+
+/// The options of a command by their names, without those that all take and its arguments.
+std::map<std::string, TakenOption> own_options(const Subcommand& subcommand) {
+  std::map<std::string, TakenOption> own;
+  for (const TakenGroup& group : options_of(subcommand)) {
+    for (const TakenOption& taken : group.options) own.emplace(taken.option->name, taken);
+  }
+  for (const std::string name : {"help", "time-limit", "format"}) own.erase(name);
+  own.erase(subcommand.argument);
   return own;
 }
 
 // Every option in every mode: given, it changes the answer or is refused.
 TEST_F(CommandLine, no_option_is_passed_over) {
-  std::map<std::string, std::set<std::string>> passed_over;  // by mode
+  const auto all_of_them = all_subcommands();
+  std::map<std::string, std::map<std::string, TakenOption>> passed_over;  // by mode
   std::vector<AskedMode> questions = asked_modes();
   const std::vector<AskedMode> more = more_modes();
   questions.insert(questions.end(), more.begin(), more.end());
   for (const AskedMode& asked : questions) {
     const Outcome without = run(asked.question);
     EXPECT_LE(without.status, exit_answer_is_no) << asked.name() << ": " << without.err;
-    const auto [left, is_new] = passed_over.try_emplace(asked.name());
-    if (is_new) left->second = own_options(asked.command);
-    for (const ListedOption& option :
-         read_listed_options(run({asked.command, "--list-options"}).out)) {
-      if (!left->second.contains(option.name)) continue;
-      const bool shown =
-          is_without_effect(asked, option.name) || is_heeded_or_refused(asked, without, option);
-      if (shown) left->second.erase(option.name);
-    }
+    auto& left = passed_over.try_emplace(asked.name(), own_options(*all_of_them.at(asked.command)))
+                     .first->second;
+    std::erase_if(left, [&](const auto& each) {
+      return is_without_effect(asked, each.first) ||
+             is_heeded_or_refused(asked, without, each.second);
+    });
   }
   std::string all;
   for (const auto& [mode, options] : passed_over) {
-    for (const std::string& option : options) all += fmt::format("{} --{}\n", mode, option);
+    for (const auto& [option, taken] : options) all += fmt::format("{} --{}\n", mode, option);
   }
   EXPECT_EQ(all, "");
 }
 
-// A word of the table that is no option heeds nothing, and an option that no mode heeds is none.
-TEST_F(CommandLine, modes_and_options_are_the_same) {
-  std::map<std::string, std::set<std::string>> heeded;
-  for (const Mode& mode : modes()) {
-    std::istringstream words(mode.options + ' ' + mode.shown);
-    for (std::string word; words >> word;) heeded[mode.command].insert(word);
-  }
-  for (const auto& [command, options] : heeded) {
-    std::set<std::string> listed{"format"};
-    for (const ListedOption& option : read_listed_options(run({command, "--list-options"}).out)) {
-      if (option.name != "help" && option.name != "time-limit") listed.insert(option.name);
+// One name has one text, whatever command it stands in, and no text has two names.
+TEST(OptionTable, has_each_name_and_each_text_once) {
+  std::set<std::string> names;
+  std::set<std::string> texts;
+  for (const OptionGroup& group : option_groups()) {
+    for (const Option& option : group.options) {
+      EXPECT_TRUE(names.insert(option.name).second) << option.name;
+      EXPECT_TRUE(texts.insert(option.text).second) << option.text;
     }
-    std::set<std::string> known = options;
-    known.insert("format");
-    EXPECT_EQ(known, listed) << command;
   }
+  for (const auto& pairs : {exclusive_options(), needed_options()}) {
+    for (const auto& [one, other] : pairs) {
+      EXPECT_TRUE(names.contains(std::string(one)) && names.contains(std::string(other))) << one;
+    }
+  }
+  std::set<std::string> taken;
+  for (const auto& [command, subcommand] : all_subcommands()) {
+    for (const TakenGroup& group : options_of(*subcommand)) {
+      for (const TakenOption& each : group.options) taken.insert(each.option->name);
+    }
+  }
+  EXPECT_EQ(taken, names) << "an option that no command takes";
+}
+
+// -h is a page, of options that the command takes; the manuals of the largest fit 90 lines.
+TEST(Help, fits_a_screen) {
+  const auto lines_of = [](const std::string& text) {
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  constexpr auto screen = 40;
+  constexpr auto manual = 90;
+  EXPECT_LT(lines_of(run({"-h"}).out), screen);
+  for (const auto& [command, subcommand] : all_subcommands()) {
+    const std::string page = short_help(*subcommand);
+    EXPECT_LT(lines_of(page), screen) << command;
+    std::istringstream first(subcommand->first);
+    int count = 0;
+    for (std::string name; first >> name; ++count) {
+      EXPECT_NE(page.find("--" + name), std::string::npos) << command << " --" << name;
+    }
+    EXPECT_LE(count, 10) << command;
+    for (const auto& [name, value] : subcommand->values) {
+      EXPECT_TRUE(own_options(*subcommand).contains(name) || name == subcommand->argument)
+          << command << " --" << name;
+    }
+  }
+  for (const std::string command : {"train", "plan"}) {
+    EXPECT_LT(lines_of(run({command, "--help"}).out), manual) << command;
+  }
+}
+
+// What the command was called, or its options, before: the message has the new words.
+TEST_F(CommandLine, old_spellings_name_the_new) {
+  expect_message({"step", "dgx-h100", "--model", "llama3-8b"}, "collsim train");
+  expect_message({"step", "dgx-h100", "--decode"}, "collsim serve");
+  expect_message({"step", "dgx-h100", "--prefill"}, "collsim serve MACHINE --model NAME --prefill");
+  expect_message({"step", "program.yaml", "--check"}, "collsim check");
+  expect_message({"exchange", "dgx-h100"}, "collsim moe");
+  expect_message({"plan", "dgx-h100", "--nodes", "2", "--step"}, "collsim plan train");
+  expect_message({"plan", "dgx-h100", "--tp", "8", "--decode"}, "collsim plan serve");
+  expect_message({"plan", "dgx-h100", "--exchange"}, "collsim plan moe");
+  expect_message({"train", "dgx-h100", "--keep"}, "--no-reshard");
+  expect_message({"topo", "show", "hgx-h200", "--matrix"}, "--pairs");
 }
 
 TEST(Sizes, take_fractions_and_letters_of_either_case) {

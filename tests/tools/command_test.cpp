@@ -42,11 +42,10 @@ TEST(Command, folders_named_like_shipped_files_hide_none) {
 TEST(Command, every_subcommand_has_help) {
   const std::string help = run({"--help"}).out;
   for (const Subcommand& subcommand : subcommands()) {
-    EXPECT_NE(help.find("\n  " + std::string(subcommand.name)), std::string::npos);
-    const Outcome outcome = run({std::string(subcommand.name), "--help"});
+    EXPECT_NE(help.find("\n  " + subcommand.name), std::string::npos);
+    const Outcome outcome = run({subcommand.name, "--help"});
     EXPECT_EQ(outcome.status, exit_ok) << subcommand.name;
-    EXPECT_NE(outcome.out.find("usage: collsim " + std::string(subcommand.name)),
-              std::string::npos);
+    EXPECT_NE(outcome.out.find("usage: collsim " + subcommand.name), std::string::npos);
     EXPECT_TRUE(outcome.err.empty()) << subcommand.name;
   }
 }

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "tests/tools/command_outcome.h"
-#include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
 
 namespace collsim::command {
@@ -34,19 +33,20 @@ bool has(const Words& words, const std::string& word) {
 
 TEST(Completion, offers_subcommands_and_actions) {
   EXPECT_EQ(complete({}).size(), subcommands().size());
-  EXPECT_EQ(complete({"st"}), (Words{"step", "steps"}));
+  EXPECT_EQ(complete({"st"}), Words{"steps"});
+  EXPECT_TRUE(has(complete({"plan", "t"}), "train"));
   EXPECT_EQ(complete({"topo", "s"}), Words{"show"});
   EXPECT_TRUE(complete({"no-such-subcommand", ""}).empty());
 }
 
 TEST(Completion, offers_every_option_of_every_subcommand) {
   for (const Subcommand& each : subcommands()) {
-    const Words options = complete({std::string(each.name), "--"});
+    const Words options = complete({each.name, "--"});
     EXPECT_TRUE(has(options, "--help")) << each.name;
     EXPECT_TRUE(has(options, "--time-limit")) << each.name;
   }
   EXPECT_TRUE(has(complete({"run", "--"}), "--nccl-version"));
-  EXPECT_TRUE(has(complete({"topo", "show", "--"}), "--matrix"));
+  EXPECT_TRUE(has(complete({"topo", "show", "--"}), "--pairs"));
 }
 
 TEST(Completion, offers_names) {
@@ -56,10 +56,10 @@ TEST(Completion, offers_names) {
   EXPECT_FALSE(has(complete({"run", "-t", ""}), "hgx-h200-all-reduce"));
   EXPECT_EQ(complete({"run", "-c", "all_r"}), Words{"all_reduce"});
   EXPECT_EQ(complete({"topo", "show", "dgx-2"}), Words{"dgx-2"});
-  EXPECT_TRUE(has(complete({"step", "hgx-h200", "--model", "gpt3"}), "gpt3-175b"));
+  EXPECT_TRUE(has(complete({"train", "hgx-h200", "--model", "gpt3"}), "gpt3-175b"));
 }
 
-TEST(Completion, offers_the_words_that_help_names) {
+TEST(Completion, offers_the_words_that_an_option_takes) {
   EXPECT_EQ(complete({"run", "-p", ""}), (Words{"ll", "ll128", "simple"}));
   EXPECT_EQ(complete({"list", "--format", ""}), (Words{"json", "table"}));
   EXPECT_EQ(complete({"run", "--format=h"}), Words{"--format=html"});
@@ -92,20 +92,8 @@ std::string complete_in_bash(const std::string& words, std::size_t count) {
 }
 
 TEST(Completion, works_in_bash) {
-  EXPECT_EQ(complete_in_bash("collsim st", 2), "step steps\n");
+  EXPECT_EQ(complete_in_bash("collsim tr", 2), "trace train\n");
   EXPECT_EQ(complete_in_bash("collsim run --format = h", 5), "html\n");
-}
-
-TEST(ListedOptions, say_what_help_says) {
-  const Outcome outcome = run({"run", "--list-options"});
-  EXPECT_EQ(outcome.status, exit_ok);
-  const std::vector<ListedOption> options = read_listed_options(outcome.out);
-  const auto format = std::find_if(options.begin(), options.end(),
-                                   [](const ListedOption& each) { return each.name == "format"; });
-  ASSERT_NE(format, options.end());
-  EXPECT_TRUE(format->takes_value);
-  EXPECT_FALSE(format->is_positional);
-  EXPECT_EQ(format->help.rfind("table, csv", 0), 0U) << format->help;
 }
 
 }  // namespace

@@ -244,9 +244,9 @@ TEST(Output, never_replaces_an_input_that_an_option_names) {
   expect_refusal("steps -a @ -n 4 --msccl %", ring.path(), ring.path());
   expect_refusal("view switch-8 -a @ -n 4 -b 64 --output %", ring.path(), ring.path());
   expect_refusal("trace switch-8 -a tree,@ -n 4 -b 64 --output %", ring.path(), ring.path());
-  expect_refusal("exchange hgx-h200 -n 2 -c all_to_all_v --matrix @ --svg %", matrix.path(),
+  expect_refusal("moe hgx-h200 -n 2 -c all_to_all_v --matrix @ --svg %", matrix.path(),
                  matrix.path());
-  expect_refusal("exchange hgx-h200 --skew @ --svg %", matrix.path(), matrix.path());
+  expect_refusal("moe hgx-h200 --skew @ --svg %", matrix.path(), matrix.path());
   expect_refusal("view hgx-h200 -b 8 --env NCCL_TOPO_FILE=@ --output %", costs.path(),
                  costs.path());
   expect_refusal("trace hgx-h200 -b 8 --calibration @ --output %", costs.path(), costs.path());

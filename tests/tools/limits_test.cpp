@@ -132,7 +132,7 @@ TEST(TimeLimit, ends_whatever_takes_the_time) {
 TEST(TimeLimit, is_an_option_of_every_subcommand) {
   for (const Subcommand& subcommand : subcommands()) {
     if (subcommand.name == "topo") continue;  // of its actions
-    const Outcome outcome = run({std::string(subcommand.name), "--help"});
+    const Outcome outcome = run({subcommand.name, "--help"});
     EXPECT_NE(outcome.out.find("--time-limit"), std::string::npos) << subcommand.name;
   }
   expect_refusal({"list", "--time-limit", "0"}, "--time-limit 0; a number of seconds above 0");

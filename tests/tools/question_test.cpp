@@ -209,7 +209,7 @@ TEST(TwoNumbers, steps_show_the_time_of_every_step) {
   EXPECT_NE(outcome.out.find("step 1 of 6: reduce-scatter: 1 us + 262.1"), std::string::npos);
   EXPECT_NE(outcome.out.find("T = 6 alpha + 1.5 S/B = 6 us + 1.57"), std::string::npos)
       << outcome.out;
-  expect_refused({"steps", "--alpha", "1us", "-n", "4"}, "three numbers");
+  expect_refused({"steps", "--alpha", "1us", "-n", "4"}, "--alpha without --bandwidth");
 }
 
 // Ring: 14 us + 1.75 S/B; recursive halving and doubling: 6 us + 1.75 S/B: never slower on 2^k

@@ -88,7 +88,7 @@ TEST_F(ReplayOnMachine, says_what_fewer_channels_would_cost) {
 TEST_F(ReplayOnMachine, writes_a_program_that_takes_as_long) {
   const test::TemporaryFile file("program.yaml", "");
   const json answer = replayed("step-tp-S", {"--write", file.path().string()});
-  const json rows = json::parse(output_of({"step", file.path().string(), "-t", "hgx-h200-2",
+  const json rows = json::parse(output_of({"train", file.path().string(), "-t", "hgx-h200-2",
                                            "--env", "NCCL_NVLS_ENABLE=0", "--format", "json"}));
   double end_us = 0;
   for (const json& row : rows) end_us = std::max(end_us, row["end_us"].get<double>());

@@ -118,7 +118,7 @@ TEST(Table, explain_offers_only_what_it_can_do) {
   for (const char* option : {"--maxbytes", "--stepfactor", "--wide", "--nccl-estimate", "csv"}) {
     EXPECT_EQ(help.find(option), std::string::npos) << option;
   }
-  EXPECT_NE(help.find("the size"), std::string::npos);
+  EXPECT_NE(help.find("--minbytes"), std::string::npos);
 }
 
 // Of 10 and 100 characters only the first fits; a column of rank wide_only never does.

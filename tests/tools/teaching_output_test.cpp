@@ -69,7 +69,8 @@ TEST(TeachingOutput, the_summary_counts_steps_messages_and_bytes) {
 TEST(TeachingOutput, bad_options_are_refused) {
   const std::vector<std::vector<std::string>> wrong{
       {"--ranks", "65"}, {"--ranks", "-1"}, {"--step", "7"}, {"--nodes", "3"}};
-  for (const auto& args : wrong) EXPECT_THROW(run(run_steps, args), InputError) << args[1];
+  for (const auto& args : wrong)
+    EXPECT_THROW(run(steps_subcommand.run, args), InputError) << args[1];
 }
 
 TEST(TeachingOutput, check_proves_and_says_what) {

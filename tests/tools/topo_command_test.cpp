@@ -15,7 +15,7 @@ namespace {
 const std::string source = COLLSIM_SOURCE_DIR;
 
 Outcome topo(const std::vector<std::string>& args) {
-  return run(run_topo, args);
+  return run(topo_subcommand.run, args);
 }
 
 TEST(TopoCommand, CheckSaysWhatEachFileIs) {
@@ -96,21 +96,21 @@ TEST(TopoCommand, ShowDrawsPcieAsATree) {
 TEST(TopoCommand, MatrixIsDataToo) {
   const std::string file = source + "/topologies/rtx3090-2-bridged.yaml";
   // Four links of 14.06 GB/s.
-  EXPECT_EQ(topo({"show", file, "--matrix", "--format", "csv"}).out,
+  EXPECT_EQ(topo({"show", file, "--pairs", "--format", "csv"}).out,
             "from,gpu0,gpu1\ngpu0,0,56.24\ngpu1,56.24,0\n");
   const auto document =
-      nlohmann::json::parse(topo({"show", file, "--matrix", "--format", "json"}).out);
+      nlohmann::json::parse(topo({"show", file, "--pairs", "--format", "json"}).out);
   EXPECT_EQ(document["gpus"], (std::vector<std::string>{"gpu0", "gpu1"}));
   EXPECT_DOUBLE_EQ(document["bandwidth_GBps"][0][1].get<double>(), 56.24);
-  EXPECT_NE(topo({"show", file, "--matrix"}).out.find("  gpu1    56.24      -\n"),
+  EXPECT_NE(topo({"show", file, "--pairs"}).out.find("  gpu1    56.24      -\n"),
             std::string::npos);
 }
 
 TEST(TopoCommand, MatrixOfSeveralNodesNamesThem) {
   const std::string file = source + "/topologies/switch-8.yaml";
-  EXPECT_TRUE(topo({"show", file, "--matrix", "--format", "csv"})
+  EXPECT_TRUE(topo({"show", file, "--pairs", "--format", "csv"})
                   .out.starts_with("from,node0/gpu0,node1/gpu0,"));
-  EXPECT_THROW(topo({"show", source + "/topologies/dgx-h100-x2048.yaml", "--matrix"}), InputError);
+  EXPECT_THROW(topo({"show", source + "/topologies/dgx-h100-x2048.yaml", "--pairs"}), InputError);
 }
 
 TEST(TopoCommand, DotHasEveryDeviceAndLink) {

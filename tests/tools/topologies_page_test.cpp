@@ -14,7 +14,7 @@ namespace {
 const std::string source = COLLSIM_SOURCE_DIR;
 
 std::string listed(const std::string& format) {
-  const Outcome outcome = run(run_topo, {"list", "--format", format});
+  const Outcome outcome = run(topo_subcommand.run, {"list", "--format", format});
   EXPECT_EQ(outcome.status, exit_ok);
   return outcome.out;
 }

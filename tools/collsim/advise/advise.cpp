@@ -22,6 +22,7 @@
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/call_rows.h"
 #include "tools/collsim/report/records.h"
+#include "tools/collsim/request/call_options.h"
 #include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
@@ -29,19 +30,6 @@ namespace collsim::command {
 namespace po = boost::program_options;
 
 namespace {
-
-constexpr std::string_view usage = "collsim advise [MACHINE|SCENARIO] [options]";
-constexpr std::string_view epilogue =
-    "Tries NCCL's settings, placements of the ranks and a machine without its faults, one at a "
-    "time,\n"
-    "and prints which change the time of the calls, by how much, and which change nothing here.\n"
-    "-c takes several collectives. --settings judges a block of settings line by line.\n"
-    "docs/advise.md explains the output.\n"
-    "\n"
-    "  collsim advise -t dgx-h100-x4 -c all_reduce -b 1M -e 1G\n"
-    "  collsim advise hgx-h200 -c all_reduce,all_gather,reduce_scatter -b 64M\n"
-    "  collsim advise dgx-h100-x4 -b 256M --fault 'link: node1/nic3, bandwidth: 10%'\n"
-    "  collsim advise dgx-h100-x4 -b 1M -e 1G --settings job.sh";
 
 /// What is asked, and what names its calls.
 struct AdviceSubject {
@@ -442,15 +430,11 @@ void give_advice(const AdviceSubject& subject, Adviser& adviser, std::ostream& o
   write_answer(subject.questions.front().format, answer, out);
 }
 
-}  // namespace
-
 int run_advise(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  po::options_description options = request_options();
-  options.add_options()("settings", po::value<std::string>(),
-                        "judge the NCCL_ settings of this text, line by line; - is standard input");
-  const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
+  const auto values = parse_options(advise_subcommand, args, out);
   if (!values) return exit_ok;
   const AdviceSubject subject = read_subject(*values, err);
+  heed_schedules(advise_subcommand, *values, subject.questions.front());
   Adviser adviser(subject.calls, processors());
   if (values->count("settings") != 0) {
     judge_settings(subject, adviser, (*values)["settings"].as<std::string>(), out, err);
@@ -459,5 +443,30 @@ int run_advise(std::span<const std::string> args, std::ostream& out, std::ostrea
   }
   return exit_ok;
 }
+
+}  // namespace
+
+const Subcommand advise_subcommand{
+    .name = "advise",
+    .summary = "which NCCL settings, placements and faults change the time, by how much",
+    .usages = {"[MACHINE|SCENARIO] [options]"},
+    .answers =
+        "Tries NCCL's settings, placements of the ranks and a machine without its faults, one at a "
+        "time, and prints which change the time of the calls, by how much, and which change "
+        "nothing here.",
+    .manual =
+        "-c takes several collectives. --settings judges a block of settings line by line. "
+        "docs/advise.md explains the output.\n" +
+        std::string(call_manual),
+    .examples = {"advise dgx-h100-x4 -c all_reduce -b 1M -e 1G",
+                 "advise hgx-h200 -c all_reduce,all_gather,reduce_scatter -b 64M",
+                 "advise dgx-h100-x4 -b 256M --fault 'link: node1/nic3, bandwidth: 10%'",
+                 "advise dgx-h100-x4 -b 1M -e 1G --settings job.sh"},
+    .argument = "scenario",
+    .first = "topology ranks collective minbytes maxbytes env nccl-version fault settings format",
+    .modes = call_modes(size_options() + "settings", "", ""),
+    .formats = formats_of_rows(),
+    .run = run_advise,
+};
 
 }  // namespace collsim::command

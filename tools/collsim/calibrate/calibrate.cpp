@@ -46,68 +46,8 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr std::string_view usage =
-    "collsim calibrate RECORDING... -o FILE [options]\n"
-    "       collsim calibrate PLAN -o FILE";
-constexpr std::string_view epilogue =
-    "Fits the constants of the cost model to recorded runs and writes a calibration file. The "
-    "file\n"
-    "has a 95 % interval for every constant. A constant that the rows do not determine keeps its\n"
-    "starting value, and the file says so. `collsim validate` reads the same recordings. Rows "
-    "that\n"
-    "are held out are scored but not fitted; their errors show how good predictions are. Ctrl-C\n"
-    "ends early with the best constants so far (exit code 130). If the constants are not "
-    "plausible\n"
-    "for a healthy machine, or predict rows that are held out worse than the start, no file is\n"
-    "written (exit code 1), except with --force. Without --hold-out every third size is held out.\n"
-    "Of rows over several nodes alone it fits two numbers, the network's rate and latency, which\n"
-    "also predict more nodes.\n"
-    "\n"
-    "A PLAN is a calibration with a section `fit` that says all of this (docs/formats.md). The "
-    "same\n"
-    "plan gives the same file, byte for byte.\n"
-    "\n"
-    "  collsim calibrate my.log -t dgx-h100 --from hgx-h200 -o my-dgx.yaml\n"
-    "  collsim calibrate my.log -t dgx-h100 --fit 'launch,simple.*' --hold-out ranks=3 -o my.yaml\n"
-    "  collsim calibrate models/data/fits/h200-tcp.yaml -o h200-tcp.yaml\n"
-    "  collsim calibrate -t hgx-h200 --list";
-
-po::options_description calibrate_options() {
-  po::options_description options("options");
-  options.add_options()  //
-      ("recording", po::value<std::vector<std::string>>()->composing(),
-       "recordings, or one plan; --recording may be omitted")  //
-      ("topology,t", po::value<std::string>(),
-       "machine: a file, or a shipped name (default: the one in the recordings)")          //
-      ("output,o", po::value<OutputFile>(), "the calibration file to write")               //
-      ("name", po::value<std::string>(), "name of the calibration (default: the file's)")  //
-      ("from", po::value<std::string>(),
-       "calibration that the search starts from: a file, a shipped name, or one with transports "
-       "such as h100+ib (default: the one that `collsim run` uses)")  //
-      ("fit", po::value<std::string>()->default_value(""),
-       "constants to fit, names or patterns: launch,simple.*,*.alpha.nvlink (default: all that the "
-       "starting calibration states and that rows depend on; of rows over several nodes alone the "
-       "network's rate and latency, drawn towards those of other machines)")  //
-      ("force", po::bool_switch(),
-       "write the calibration even if it is not plausible for a healthy machine, or no better")  //
-      ("ablate", po::bool_switch(),
-       "then leave out one constant at a time, fit the others again, and print what rows that are "
-       "held out lose")                                                                           //
-      ("list", po::bool_switch(), "print the constants with meaning and value, and exit")         //
-      ("collective,c", po::value<std::string>(), "only rows of this collective")                  //
-      ("id", po::value<std::string>()->default_value(""), "only rows whose id begins with this")  //
-      ("minbytes,b", po::value<Bytes>()->default_value(Bytes{1}, "1"), "smallest size of rows")   //
-      ("maxbytes,e", po::value<Bytes>()->default_value(Bytes{std::int64_t{1} << 40}, "1T"),
-       "largest size of rows")  //
-      ("hold-out", po::value<std::vector<std::string>>()->composing(),
-       "rows that are scored but not fitted: id=PATTERN, collective=PATTERN, ranks=A..B or "
-       "size=A..B; may be repeated (default: every third size of a call, of rows over several "
-       "nodes alone every other)")  //
-      ("sizes", po::value<std::int64_t>()->default_value(8),
-       "number of sizes of each run that are fitted, spread evenly; 0: all")  //
-      ("threads", po::value<std::int64_t>()->default_value(0), "threads; 0: one per core");
-  return options;
-}
+constexpr const char* a_fit = "a fit of recordings";
+constexpr const char* a_plan = "a plan";
 
 FitSelection selection_of(const po::variables_map& values) {
   FitSelection selection;
@@ -131,12 +71,6 @@ FitSelection selection_of(const po::variables_map& values) {
 std::string today() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   return fmt::format("{:%Y-%m-%d}", fmt::gmtime(now));
-}
-
-std::uint32_t thread_count(const po::variables_map& values) {
-  constexpr std::uint32_t max_threads = 1024;
-  const std::uint32_t threads = bounded_option(values, "threads", 0, max_threads);
-  return threads > 0 ? threads : processors();
 }
 
 /// What a fit of this plan is asked for.
@@ -255,12 +189,8 @@ std::optional<FitPlan> find_plan(const po::variables_map& values) {
   const TextFile file = read_text_file(names.front(), "a plan");
   if (!is_calibration(file)) return std::nullopt;
   if (names.size() > 1) throw InputError("calibrate: a plan and recordings", "one plan");
-  for (const char* option : {"topology", "name", "from", "fit", "collective", "id", "minbytes",
-                             "maxbytes", "hold-out", "sizes"}) {
-    if (!values.contains(option) || values[option].defaulted()) continue;
-    throw InputError(fmt::format("calibrate: --{} and a plan", option),
-                     "only -o, --ablate, --threads and --force; the plan says all else");
-  }
+  const bool lists = values["list"].as<bool>();
+  heed_only(values, calibrate_subcommand, {lists ? "--list" : a_plan});
   return read_fit_plan(file);
 }
 
@@ -341,10 +271,8 @@ int print_outcome(const Result& result, std::ostream& err) {
   return exit_interrupted;
 }
 
-}  // namespace
-
 int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  const auto values = parse_options(calibrate_options(), usage, epilogue, "recording", args, out);
+  const auto values = parse_options(calibrate_subcommand, args, out);
   if (!values) return exit_ok;
   if (!values->contains("recording") && !values->contains("topology")) {
     throw InputError("calibrate: no topology and no recording",
@@ -353,6 +281,7 @@ int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ost
   const std::optional<FitPlan> read = find_plan(*values);
   FitPlan plan = read ? *read : plan_of_options(*values, err);
   if ((*values)["list"].as<bool>()) {
+    heed_only(*values, calibrate_subcommand, {"--list"});
     print_constants(plan.start, plan.cost, out);
     return exit_ok;
   }
@@ -379,7 +308,8 @@ int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ost
   }
   ProgressLine line(err);
   const Interruption interruption;
-  const CalibrationFitOptions options = fit_options(plan, thread_count(*values), line);
+  const CalibrationFitOptions options =
+      fit_options(plan, thread_count(*values, processors()), line);
   const CalibrationReport report = calibrate(plan, rows, topology, options);
   print_calibration(report, out);
   const Result result{plan, report, output, read.has_value(), (*values)["force"].as<bool>()};
@@ -396,5 +326,42 @@ int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ost
   }
   return exit_ok;
 }
+
+}  // namespace
+
+const Subcommand calibrate_subcommand{
+    .name = "calibrate",
+    .summary = "fit a machine's cost constants to recorded runs, with intervals",
+    .usages = {"RECORDING... -o FILE [options]", "PLAN -o FILE"},
+    .answers =
+        "Fits the constants of the cost model to recorded runs and writes a calibration file. The "
+        "file has a 95 % interval for every constant.",
+    .manual =
+        "A constant that the rows do not determine keeps its starting value, and the file says so. "
+        "`collsim validate` reads the same recordings. Rows that are held out are scored but not "
+        "fitted; their errors show how good predictions are. Ctrl-C ends early with the best "
+        "constants so far (exit code 130). If the constants are not plausible for a healthy "
+        "machine, or predict rows that are held out worse than the start, no file is written (exit "
+        "code 1), except with --force. Of rows over several nodes alone it fits two numbers, the "
+        "network's rate and latency, drawn towards those of other machines, which also predict "
+        "more nodes.\n-c, --id, -b and -e select rows. A PLAN is a calibration with a section "
+        "`fit` that says all of this (docs/formats.md). The same plan gives the same file, byte "
+        "for byte.",
+    .examples =
+        {"calibrate my.log -t dgx-h100 --from hgx-h200 -o my-dgx.yaml",
+         "calibrate my.log -t dgx-h100 --fit 'launch,simple.*' --hold-out ranks=3 -o my.yaml",
+         "calibrate models/data/fits/h200-tcp.yaml -o h200-tcp.yaml",
+         "calibrate -t hgx-h200 --list"},
+    .argument = "recording",
+    .first = "topology output from fit collective id minbytes maxbytes hold-out list",
+    .modes = {{a_fit,
+               "recording topology output name from fit force ablate collective id minbytes "
+               "maxbytes hold-out sizes threads"},
+              {a_plan, "recording output force ablate threads"},
+              {"--list", "list recording topology from"}},
+    .values = {{"minbytes", value_of<Bytes>("SIZE", Bytes{1}, "1")},
+               {"maxbytes", value_of<Bytes>("SIZE", Bytes{std::int64_t{1} << 40}, "1T")}},
+    .run = run_calibrate,
+};
 
 }  // namespace collsim::command

@@ -17,7 +17,6 @@
 #include "sim/nccl/nccl_plan.h"
 #include "sim/nccl/nccl_point_to_point.h"
 #include "sim/plan/checker.h"
-#include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
@@ -25,6 +24,7 @@
 #include "tools/collsim/request/algorithm_plan.h"
 #include "tools/collsim/request/collective_option.h"
 #include "tools/collsim/request/program_check.h"
+#include "tools/collsim/request/word_options.h"
 
 namespace collsim::command {
 
@@ -287,9 +287,9 @@ int check_nccl(const po::variables_map& values, std::ostream& out, std::ostream&
 }
 
 /// Only NCCL's plans depend on a machine.
-std::string schedule_of(const po::variables_map& values) {
-  if (values.count("schedule") != 0) return values["schedule"].as<std::string>();
-  return values.count("topology") != 0 ? "nccl" : "textbook";
+ScheduleKind schedule_of(const po::variables_map& values) {
+  if (values.count("schedule") != 0) return values["schedule"].as<ScheduleKind>();
+  return values.count("topology") != 0 ? ScheduleKind::nccl : ScheduleKind::textbook;
 }
 
 Request read_request(const po::variables_map& values) {
@@ -304,31 +304,6 @@ Request read_request(const po::variables_map& values) {
   request.options.orders = bounded_option(values, "orders", 1, 1000);
   request.options.seed = bounded_option(values, "seed", 0, 0x7fffffff);
   return request;
-}
-
-po::options_description check_options() {
-  po::options_description options("options");
-  options.add_options()  //
-      ("algorithm,a", po::value<std::string>()->default_value("all"),
-       "see `collsim list`, or a schedule file; also NCCL's nvls, nvls_tree, collnet_direct, "
-       "collnet_chain, pat")  //
-      ("collective,c", po::value<std::string>()->default_value("all_reduce"),
-       "see `collsim list`")                                                                  //
-      ("ranks,n", po::value<std::string>()->default_value("1..17,32,64,100"), "rank counts")  //
-      ("ranks-per-node", po::value<std::int64_t>()->default_value(1),
-       "ranks fill the nodes in order")                                               //
-      ("channels", po::value<std::string>()->default_value("1,4"), "channel counts")  //
-      ("orders", po::value<std::int64_t>()->default_value(3),
-       "number of random orders per credit depth")  //
-      ("root,r", po::value<std::string>()->default_value("0"),
-       "the root: a rank, or all for every rank in turn")                                 //
-      ("seed", po::value<std::int64_t>()->default_value(1), "random seed of the orders")  //
-      ("schedule", po::value<std::string>(),
-       "textbook (default without a machine), or nccl: all collectives and algorithms that NCCL "
-       "runs on a machine")  //
-      ("topology,t", po::value<std::string>(),
-       "machine for nccl; -t may be omitted (default: every shipped one of up to 64 GPUs)");
-  return options;
 }
 
 int check_textbook(const po::variables_map& values, std::ostream& out, std::ostream& err) {
@@ -358,42 +333,57 @@ int check_textbook(const po::variables_map& values, std::ostream& out, std::ostr
   return exit_code_of(tally, err);
 }
 
-}  // namespace
-
 int run_check(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  const auto values = parse_options(
-      check_options(),
-      "collsim check [--algorithm A|all] [options], or collsim check MACHINE|PROGRAM.yaml",
-      "Runs every plan in random legal orders, with several credit depths, and counts the\n"
-      "contributions of every rank in every buffer. Exit code 1 means that a plan is wrong,\n"
-      "or that none is proved.\n"
-      "Of a program (`collsim: program/1`) it proves that no order of events makes it hang, or "
-      "says\n"
-      "who waits for whom.\n\n"
-      "  collsim check --algorithm ring --ranks 1..17\n"
-      "  collsim check --algorithm my-ring.yaml --ranks 2..9\n"
-      "  collsim check dgx-h100-x4\n"
-      "  collsim check my-program.yaml",
-      "topology", args, out);
+  const auto values = parse_options(check_subcommand, args, out);
   if (!values) return exit_ok;
   if (values->contains("topology")) {
     const auto& subject = (*values)["topology"].as<std::string>();
     if (is_program(subject)) {
-      heed_only(*values, "check", {"a program"});
+      heed_only(*values, check_subcommand, {"a program"});
       return check_program(subject, out);
     }
   }
-  const std::string schedule = schedule_of(*values);
-  if (schedule == "nccl") {
-    heed_only(*values, "check", {"NCCL's plans"});
+  if (schedule_of(*values) == ScheduleKind::nccl) {
+    heed_only(*values, check_subcommand, {"NCCL's plans"});
     return check_nccl(*values, out, err);
   }
-  if (schedule != "textbook") {
-    throw InputError(fmt::format("--schedule: unknown schedule '{}'", schedule),
-                     "textbook or nccl");
-  }
-  heed_only(*values, "check", {"textbook plans"});
+  heed_only(*values, check_subcommand, {"textbook plans"});
   return check_textbook(*values, out, err);
 }
+
+}  // namespace
+
+const Subcommand check_subcommand{
+    .name = "check",
+    .summary = "prove that plans deliver every contribution exactly once",
+    .usages = {"[--algorithm A|all] [options]", "MACHINE [options]", "PROGRAM.yaml"},
+    .answers =
+        "Runs every plan in random legal orders, with several credit depths, and counts the "
+        "contributions of every rank in every buffer. Exit code 1 means that a plan is wrong, or "
+        "that none is proved.",
+    .manual =
+        "-a takes the algorithms of `collsim list`, a schedule file, and NCCL's nvls, nvls_tree, "
+        "collnet_direct, collnet_chain and pat. Without a machine plans are a textbook's, and "
+        "ranks fill nodes in order. On a machine (with --schedule nccl alone: on every shipped one "
+        "of up to 64 GPUs) they are all that NCCL runs. -r all takes every rank in turn as the "
+        "root.\nOf a program (`collsim: program/1`) it proves that no order of events makes it "
+        "hang, or says who waits for whom.",
+    .examples = {"check --algorithm ring --ranks 1..17", "check dgx-h100-x4",
+                 "check my-program.yaml", "check --algorithm my-ring.yaml --ranks 2..9"},
+    .argument = "topology",
+    .first = "topology schedule algorithm collective ranks ranks-per-node channels orders root",
+    .modes = {{"a program", "topology"},
+              {"NCCL's plans", "topology schedule collective orders root seed"},
+              {"textbook plans",
+               "algorithm collective ranks ranks-per-node channels orders root seed schedule"}},
+    .values = {{"algorithm", text("NAME", "all")},
+               {"collective", text("NAME", "all_reduce")},
+               {"ranks", text("LIST", "1..17,32,64,100")},
+               {"ranks-per-node", number(1)},
+               {"channels", text("LIST", "1,4")},
+               {"root", text("N|all", "0")},
+               {"seed", number(1)}},
+    .run = run_check,
+};
 
 }  // namespace collsim::command

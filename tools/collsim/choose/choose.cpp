@@ -17,7 +17,6 @@
 #include "tools/collsim/choose/choice_report.h"
 #include "tools/collsim/choose/symmetric_report.h"
 #include "tools/collsim/core/format.h"
-#include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
@@ -33,29 +32,10 @@ namespace po = boost::program_options;
 
 namespace {
 
-po::options_description choose_options() {
-  po::options_description options("options");
-  options.add_options()  //
-      ("topology,t", po::value<std::string>(),
-       "machine: a file, also NCCL's topology file (*.xml), or a shipped name; -t may be "
-       "omitted")  //
-      ("nodes", po::value<std::int64_t>(),
-       "number of nodes, all like the first (default: as many as the machine has)")  //
-      ("nccl-version",
-       po::value<NcclVersion>()->default_value(newest_nccl_version, to_string(newest_nccl_version)),
-       "the release whose rules apply, 2.18 to 2.30")  //
-      ("env", po::value<std::vector<std::string>>()->composing(),
-       "NCCL variable, such as NCCL_ALGO=Ring; may be repeated")  //
-      ("registered", po::bool_switch(),
-       "also the kernels on symmetric memory, which run where both buffers of a call are "
-       "registered "
-       "as windows (2.27 on)");
-  add_format_option(options, {Format::table, Format::json, Format::golden});
-  return options;
-}
-
 Nccl make_nccl(const std::string& machine, const po::variables_map& values, std::ostream& err) {
-  const NcclVersion version = values["nccl-version"].as<NcclVersion>();
+  const NcclVersion version = values.contains("nccl-version")
+                                  ? values["nccl-version"].as<NcclVersion>()
+                                  : newest_nccl_version;
   const Nccl::Variables variables = variables_option(values);
   std::optional<std::uint32_t> nodes;
   if (values.contains("nodes")) nodes = bounded_option(values, "nodes", 1, gpu_limit);
@@ -75,18 +55,9 @@ void require_choice(const Nccl& nccl) {
   if (!any) nccl.require_any(NcclFunction::all_reduce);
 }
 
-}  // namespace
-
 int run_choose(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  const auto values = parse_options(
-      choose_options(), "collsim choose MACHINE [--nodes N] [--nccl-version V] [--env K=V ...]",
-      "Prints NCCL's choices on a machine: channels, rings, trees, and the algorithm and\n"
-      "protocol for each size. The estimates are NCCL's own, by which it chooses.",
-      "topology", args, out);
+  const auto values = parse_options(choose_subcommand, args, out);
   if (!values) return exit_ok;
-  if (!values->contains("topology")) {
-    throw InputError("choose: no machine", "collsim choose MACHINE, or --help");
-  }
   const auto& machine = (*values)["topology"].as<std::string>();
   const Nccl nccl = [&] {
     const Waiting waiting(err, "searching for channels on " + machine);
@@ -117,5 +88,27 @@ int run_choose(std::span<const std::string> args, std::ostream& out, std::ostrea
   write_answer(format, answer, out);
   return exit_ok;
 }
+
+}  // namespace
+
+const Subcommand choose_subcommand{
+    .name = "choose",
+    .summary = "NCCL's choices on a machine: rings, trees, algorithm by size",
+    .usages = {"MACHINE [--nodes N] [--nccl-version V] [--env K=V ...]"},
+    .answers =
+        "Prints NCCL's choices on a machine: channels, rings, trees, and the algorithm and "
+        "protocol for each size. The estimates are NCCL's own, by which it chooses.",
+    .manual =
+        "MACHINE may also be a topology file of NCCL's (*.xml). --registered adds the kernels on "
+        "symmetric memory.",
+    .examples = {"choose hgx-h200", "choose dgx-h100 --nodes 4 --env NCCL_ALGO=Ring",
+                 "choose hgx-h200 --registered"},
+    .argument = "topology",
+    .needs = "machine",
+    .first = "topology nodes nccl-version env registered format",
+    .modes = {{"", "topology nodes nccl-version env registered"}},
+    .formats = {Format::table, Format::json, Format::golden},
+    .run = run_choose,
+};
 
 }  // namespace collsim::command

@@ -2,8 +2,6 @@
 #include <array>
 #include <optional>
 #include <ostream>
-#include <regex>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,7 +13,7 @@
 #include "models/workload/transformer.h"
 #include "sim/algorithms/registry.h"
 #include "sim/base/data_directory.h"
-#include "tools/collsim/core/options.h"
+#include "tools/collsim/core/help.h"
 #include "tools/collsim/core/subcommand.h"
 
 namespace collsim::command {
@@ -67,8 +65,7 @@ struct NamedValues {
   Words (*names)();
 };
 
-/// Options whose values are names. Others say in their help which words they take, or take a
-/// number, or a file.
+/// Options whose values are names. Others take words that their syntax shows, a number, or a file.
 constexpr std::array named_values{
     NamedValues{"topology", machine_names},
     NamedValues{"scenario", machine_and_scenario_names},
@@ -82,28 +79,20 @@ constexpr std::array named_values{
     NamedValues{"datatype", datatype_names},
 };
 
-/// "table, csv or json (a page)" are three words; "number of ranks" is none.
-Words words_of_help(const std::string& help) {
-  static const std::regex list(R"(^([\w.-]+(?:, [\w.-]+)* or [\w.-]+)(?:[ ;:].*)?$)");
-  std::smatch found;
-  if (!std::regex_match(help, found, list)) return {};
-  static const std::regex separator(", | or ");
-  const std::string words = found[1];
-  return {std::sregex_token_iterator(words.begin(), words.end(), separator, -1), {}};
-}
-
-std::optional<Words> values_of(const ListedOption& option) {
+std::optional<Words> values_of(const TakenOption& taken) {
   for (const NamedValues& each : named_values) {
-    if (each.option == option.name) return each.names();
+    if (each.option == taken.option->name) return each.names();
   }
-  Words words = words_of_help(option.help);
+  Words words = taken.value.words();
   if (words.empty()) return std::nullopt;
   return words;
 }
 
-const ListedOption* find_option(const std::vector<ListedOption>& options, std::string_view word) {
-  for (const ListedOption& each : options) {
-    if (word == "--" + each.name || (!each.letter.empty() && word == "-" + each.letter))
+using Options = std::vector<TakenOption>;
+
+const TakenOption* find_option(const Options& options, std::string_view word) {
+  for (const TakenOption& each : options) {
+    if (word == "--" + each.option->name || (!each.letter.empty() && word == "-" + each.letter))
       return &each;
   }
   return nullptr;
@@ -122,7 +111,7 @@ void print_matching(Words words, std::string_view begun, std::string_view before
   }
 }
 
-void print_values(const ListedOption& option, std::string_view begun, std::string_view before,
+void print_values(const TakenOption& option, std::string_view begun, std::string_view before,
                   std::ostream& out) {
   const std::optional<Words> values = values_of(option);
   if (values) print_matching(*values, begun, before, out);
@@ -130,50 +119,46 @@ void print_values(const ListedOption& option, std::string_view begun, std::strin
   if (!values || is_path) out << ":files\n";
 }
 
-/// The subcommand of those words, and how many of them name it; of `topo` its action.
+/// The subcommand of those words, and how many of them name it: two of `topo show`.
 std::pair<const Subcommand*, std::size_t> find_named(std::span<const std::string> words) {
-  const auto find = [](std::span<const Subcommand> all,
-                       const std::string& name) -> const Subcommand* {
-    const auto found = std::find_if(all.begin(), all.end(),
-                                    [&](const Subcommand& each) { return each.name == name; });
-    return found == all.end() ? nullptr : &*found;
-  };
-  if (words.size() < 2) return {nullptr, 0};
-  const Subcommand* const subcommand = find(subcommands(), words.front());
-  if (subcommand == nullptr || subcommand->name != "topo") return {subcommand, 1};
-  return words.size() < 3 ? std::pair{subcommand, std::size_t{1}}
-                          : std::pair{find(topo_actions(), words[1]), std::size_t{2}};
+  const Subcommand* const subcommand = find_subcommand(subcommands(), words.front());
+  if (subcommand == nullptr || subcommand->actions == nullptr || words.size() < 3) {
+    return {subcommand, 1};
+  }
+  const Subcommand* const action = find_subcommand(subcommand->actions(), words[1]);
+  return action == nullptr ? std::pair{subcommand, std::size_t{1}}
+                           : std::pair{action, std::size_t{2}};
 }
 
-void print_names(std::span<const Subcommand> all, std::string_view begun, std::ostream& out) {
+void print_names(Subcommands all, std::string_view begun, std::ostream& out) {
   Words names;
-  for (const Subcommand& each : all) names.emplace_back(each.name);
+  for (const Subcommand& each : all) names.emplace_back(each.last_word());
   print_matching(std::move(names), begun, "", out);
 }
 
-std::vector<ListedOption> options_of(const Subcommand& subcommand, std::ostream& err) {
-  std::ostringstream printed;
-  const Words ask{"--list-options"};
-  subcommand.run(ask, printed, err);
-  return read_listed_options(printed.str());
+Options ungrouped(const Subcommand& subcommand) {
+  Options all;
+  for (TakenGroup& group : options_of(subcommand)) {
+    all.insert(all.end(), group.options.begin(), group.options.end());
+  }
+  return all;
 }
 
-void print_options_or_files(const std::vector<ListedOption>& options, std::string_view begun,
-                            std::ostream& out) {
+void print_options_or_files(const Options& options, const std::string& argument,
+                            std::string_view begun, std::ostream& out) {
   if (begun.starts_with('-')) {
     Words names;
-    for (const ListedOption& each : options) names.push_back("--" + each.name);
+    for (const TakenOption& each : options) names.push_back("--" + each.option->name);
     print_matching(std::move(names), begun, "", out);
     return;
   }
-  const auto positional = std::find_if(options.begin(), options.end(),
-                                       [](const ListedOption& each) { return each.is_positional; });
-  if (positional != options.end()) print_values(*positional, begun, "", out);
+  const TakenOption* const positional = find_option(options, "--" + argument);
+  if (positional != nullptr) print_values(*positional, begun, "", out);
 }
 
 }  // namespace
 
-int run_complete(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+int run_complete(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
   // Bash makes three words of --format=json.
   Words words;
   std::copy_if(args.begin(), args.end(), std::back_inserter(words),
@@ -185,25 +170,25 @@ int run_complete(std::span<const std::string> args, std::ostream& out, std::ostr
   const auto [subcommand, named] = find_named(words);
   if (subcommand == nullptr) return exit_ok;
   const std::string& begun = words.back();
-  if (subcommand->name == "topo" && !begun.starts_with('-')) {
-    print_names(topo_actions(), begun, out);
-    return exit_ok;
+  if (subcommand->actions != nullptr && words.size() == 2 && !begun.starts_with('-')) {
+    print_names(subcommand->actions(), begun, out);
+    if (subcommand->argument.empty()) return exit_ok;
   }
-  const std::vector<ListedOption> options = options_of(*subcommand, err);
+  const Options options = ungrouped(*subcommand);
   const std::size_t equals = begun.find('=');
   if (begun.starts_with("--") && equals != std::string::npos) {
-    const ListedOption* const option = find_option(options, begun.substr(0, equals));
+    const TakenOption* const option = find_option(options, begun.substr(0, equals));
     if (option != nullptr) {
       print_values(*option, begun.substr(equals + 1), begun.substr(0, equals + 1), out);
     }
     return exit_ok;
   }
-  const ListedOption* const before =
+  const TakenOption* const before =
       words.size() > named + 1 ? find_option(options, words[words.size() - 2]) : nullptr;
-  if (before != nullptr && before->takes_value) {
+  if (before != nullptr && !before->value.shown.empty()) {
     print_values(*before, begun, "", out);
   } else {
-    print_options_or_files(options, begun, out);
+    print_options_or_files(options, subcommand->argument, begun, out);
   }
   return exit_ok;
 }

@@ -16,6 +16,8 @@
 #include "sim/base/read_files.h"
 #include "sim/execution/disturbance.h"
 #include "tools/collsim/core/clean_output.h"
+#include "tools/collsim/core/help.h"
+#include "tools/collsim/core/old_spellings.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/version.h"
 
@@ -23,61 +25,31 @@ namespace collsim::command {
 
 namespace {
 
-constexpr std::array table{
-    Subcommand{"run",
-               "simulate a collective: how long it takes, next to recorded times if there are any",
-               run_run},
-    Subcommand{"estimate", "the same by formulas, with bounds", run_estimate},
-    Subcommand{"explain", "explain one call: what NCCL chooses and why, and where the time goes",
-               run_explain},
-    Subcommand{"steps", "show an algorithm step by step: what each rank sends, what buffers hold",
-               run_steps},
-    Subcommand{"view", "write a page that plays one call, or two side by side", run_view},
-    Subcommand{"trace", "write what happens in one call as a trace for Perfetto", run_trace},
-    Subcommand{"sweep", "run a scenario over a grid of fields, on all cores or under mpirun",
-               run_sweep},
-    Subcommand{"choose", "NCCL's choices on a machine: rings, trees, algorithm by size",
-               run_choose},
-    Subcommand{"crossover", "sizes at which algorithms and protocols cross over", run_crossover},
-    Subcommand{"plan",
-               "what-if questions: which machine, how many nodes, where scaling stops, cost",
-               run_plan},
-    Subcommand{"step", "how long a step of training takes: layouts, exposed communication, memory",
-               run_step},
-    Subcommand{"validate", "compare predictions with recorded runs: errors, choices, crossovers",
-               run_validate},
-    Subcommand{"diagnose", "say whether a log's busbw is right and, if not, why", run_diagnose},
-    Subcommand{"hang", "say who made a PyTorch job hang, by dumps of its Flight Recorder",
-               run_hang},
-    Subcommand{"replay", "say what a job did, by its profiler's traces: calls, waits, exposed time",
-               run_replay},
-    Subcommand{"calibrate", "fit a machine's cost constants to recorded runs, with intervals",
-               run_calibrate},
-    Subcommand{"check", "prove that plans deliver every contribution exactly once", run_check},
-    Subcommand{"advise", "which NCCL settings, placements and faults change the time, by how much",
-               run_advise},
-    Subcommand{"exchange",
-               "exchange of a mixture of experts, or by a matrix of sizes; what skew costs",
-               run_exchange},
-    Subcommand{"faults", "degrade every link in turn, to find the one that costs the most time",
-               run_faults},
-    Subcommand{"topo", "show, check, list, import and compose machines", run_topo},
-    Subcommand{"list", "algorithms, engines, protocols, machines, scenarios", run_list},
-};
+constexpr std::array<std::reference_wrapper<const Subcommand>, 23> table{
+    run_subcommand,       estimate_subcommand, explain_subcommand, steps_subcommand,
+    view_subcommand,      trace_subcommand,    sweep_subcommand,   choose_subcommand,
+    crossover_subcommand, plan_subcommand,     train_subcommand,   serve_subcommand,
+    validate_subcommand,  diagnose_subcommand, hang_subcommand,    replay_subcommand,
+    calibrate_subcommand, check_subcommand,    advise_subcommand,  moe_subcommand,
+    faults_subcommand,    topo_subcommand,     list_subcommand};
 
-void print_help(std::ostream& out) {
+/// `whole`: with all that a first page leaves out.
+void print_help(std::ostream& out, bool whole) {
   fmt::print(out,
              "collsim {}: how long a collective takes on a GPU machine, and why\n\n"
              "usage: collsim SUBCOMMAND [options]\n\n",
              COLLSIM_VERSION);
-  out << help_lines(table, 10);
+  out << help_lines(table);
   fmt::print(
       out,
-      "\nTry `collsim SUBCOMMAND --help`, or one of\n"
+      "\nTry `collsim SUBCOMMAND -h` for a page of help, `--help` for the manual, or one of\n"
       "  collsim run hgx-h200                   all-reduce on 8 x H200, 8 bytes to 1 GiB\n"
-      "  collsim run hgx-h200-all-reduce        a scenario: ring and tree against real runs\n"
       "  collsim explain hgx-h200 -b 4M         where the time of one call goes\n"
-      "  collsim steps -a ring -n 4             ring all-reduce, step by step\n"
+      "  collsim steps -a ring -n 4             ring all-reduce, step by step\n");
+  if (!whole) return;
+  fmt::print(
+      out,
+      "  collsim run hgx-h200-all-reduce        a scenario: ring and tree against real runs\n"
       "  collsim topo show hgx-h200             what a machine looks like\n\n"
       "In every subcommand -t is the machine, -n the number of ranks, -c the collective\n"
       "and -a the algorithm. Options of nccl-tests keep their letters (-b -e -f -i -d -o -r).\n\n"
@@ -86,8 +58,8 @@ void print_help(std::ostream& out) {
       "the pipe (`| head`), collsim ends silently.\n");
 }
 
-/// Whether a question about a call is about one of `exchange`: `-c moe_dispatch`, `-call_to_all_v`.
-bool is_of_exchange(std::span<const std::string> args) {
+/// Whether a question about a call is about one of `moe`: `-c moe_dispatch`, `-call_to_all_v`.
+bool is_of_moe(std::span<const std::string> args) {
   const std::string& name = args.front();
   if (name != "run" && name != "estimate" && name != "explain") return false;
   const auto names_one = [](std::string_view word) {
@@ -107,21 +79,21 @@ bool is_of_exchange(std::span<const std::string> args) {
 }
 
 /// `run`, `estimate` and `explain` of such a call.
-int run_as_exchange(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+int run_as_moe(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   std::vector<std::string> rest(args.begin() + 1, args.end());
   if (args.front() == "explain") rest.emplace_back("--explain");
   if (args.front() == "estimate") rest.emplace_back("--estimate");
-  return run_exchange(rest, out, err);
+  return moe_subcommand.run(rest, out, err);
 }
 
 int dispatch(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   if (args.empty()) {
-    print_help(err);
+    print_help(err, true);
     return exit_bad_input;
   }
   const std::string& name = args.front();
   if (name == "--help" || name == "-h" || name == "help") {
-    print_help(out);
+    print_help(out, name != "-h");
     return exit_ok;
   }
   if (name == "--version") {
@@ -129,9 +101,10 @@ int dispatch(std::span<const std::string> args, std::ostream& out, std::ostream&
     return exit_ok;
   }
   if (name == "--complete") return run_complete(args.subspan(1), out, err);
-  if (is_of_exchange(args)) return run_as_exchange(args, out, err);
-  return find_subcommand(table, name, fmt::format("unknown subcommand '{}'", name))
-      .run(args.subspan(1), out, err);
+  refuse_old_command(args);
+  if (is_of_moe(args)) return run_as_moe(args, out, err);
+  const std::string unknown = fmt::format("unknown subcommand '{}'", name);
+  return known_subcommand(table, name, unknown).run(args.subspan(1), out, err);
 }
 
 /// Turns exceptions into messages, except a failed write, which the caller handles.
@@ -161,25 +134,26 @@ int answer(std::span<const std::string> args, std::ostream& out, std::ostream& e
 
 }  // namespace
 
-const Subcommand& find_subcommand(std::span<const Subcommand> all, std::string_view name,
-                                  const std::string& what) {
+std::string_view Subcommand::last_word() const {
+  return std::string_view(name).substr(name.rfind(' ') + 1);
+}
+
+const Subcommand* find_subcommand(Subcommands all, std::string_view word) {
+  for (const Subcommand& each : all) {
+    if (each.last_word() == word) return &each;
+  }
+  return nullptr;
+}
+
+const Subcommand& known_subcommand(Subcommands all, std::string_view word,
+                                   const std::string& unknown) {
+  if (const Subcommand* const found = find_subcommand(all, word)) return *found;
   std::vector<std::string> names;
-  for (const Subcommand& subcommand : all) {
-    if (subcommand.name == name) return subcommand;
-    names.emplace_back(subcommand.name);
-  }
-  throw InputError(what, names_instead_of(name, names));
+  for (const Subcommand& each : all) names.emplace_back(each.last_word());
+  throw InputError(unknown, names_instead_of(word, names));
 }
 
-std::string help_lines(std::span<const Subcommand> all, std::size_t width) {
-  std::string lines;
-  for (const Subcommand& subcommand : all) {
-    lines += fmt::format("  {:<{}} {}\n", subcommand.name, width, subcommand.summary);
-  }
-  return lines;
-}
-
-std::span<const Subcommand> subcommands() {
+Subcommands subcommands() {
   return table;
 }
 

@@ -35,11 +35,6 @@ bool is_report(Format format);
 std::vector<Format> formats_of_rows();
 std::vector<Format> formats_with_page();
 
-/// Adds `--format`, which takes the `offered` formats. The first is the default. The help text
-/// names them all. Another word is an InputError once the options are parsed.
-void add_format_option(boost::program_options::options_description& options,
-                       std::vector<Format> offered);
-
 /// The format asked for.
 Format format_option(const boost::program_options::variables_map& values);
 

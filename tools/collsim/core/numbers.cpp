@@ -27,6 +27,26 @@ std::uint32_t bounded_option(const boost::program_options::variables_map& values
                    fmt::format("{} to {}", least, most));
 }
 
+std::uint32_t thread_count(const boost::program_options::variables_map& values,
+                           std::uint32_t otherwise) {
+  constexpr std::uint32_t max_threads = 4096;
+  if (values.count("threads") == 0) return otherwise;
+  const std::uint32_t asked = bounded_option(values, "threads", 0, max_threads);
+  return asked == 0 ? otherwise : asked;
+}
+
+double share_option(std::string_view option, std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  constexpr double of_percent = 0.01;
+  if (rest == "%") number *= of_percent;
+  if (error == std::errc{} && (rest.empty() || rest == "%") && number > 0 && number <= 1) {
+    return number;
+  }
+  throw InputError(fmt::format("--{}: '{}'", option, text), "a share such as 10% or 0.1");
+}
+
 std::vector<std::uint32_t> parse_numbers(std::string_view option, std::string_view text,
                                          std::uint32_t least, std::uint32_t most) {
   std::vector<std::uint32_t> numbers;

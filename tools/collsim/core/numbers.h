@@ -18,17 +18,20 @@ namespace collsim::command {
 std::uint32_t bounded_option(const boost::program_options::variables_map& values,
                              const std::string& option, std::uint32_t least, std::uint32_t most);
 
+/// The number of --threads; `otherwise` where it is 0 or not given. Throws InputError.
+std::uint32_t thread_count(const boost::program_options::variables_map& values,
+                           std::uint32_t otherwise);
+
 /// "1..17,32,64": numbers and ranges from `least` to `most`, in the written order. Throws
 /// InputError that names the option.
 std::vector<std::uint32_t> parse_numbers(std::string_view option, std::string_view text,
                                          std::uint32_t least, std::uint32_t most);
 
-/// The value of an option that is a quantity with a unit, above 0, read by `parse` (parse_time,
-/// parse_rate). Throws InputError that names the option.
+/// A quantity with a unit, above 0, which `parse` (parse_time, parse_rate) reads of an option's
+/// text. Throws InputError that names the option.
 template <typename Quantity>
-Quantity quantity_option(const boost::program_options::variables_map& values,
-                         const std::string& option, Quantity (*parse)(std::string_view text)) {
-  const auto& text = values[option].template as<std::string>();
+Quantity quantity_above_0(const std::string& option, const std::string& text,
+                          Quantity (*parse)(std::string_view text)) {
   try {
     const Quantity quantity = parse(text);
     if (quantity.value > 0) return quantity;
@@ -37,5 +40,15 @@ Quantity quantity_option(const boost::program_options::variables_map& values,
   }
   throw InputError(fmt::format("--{}: {}", option, text), "more than 0");
 }
+
+/// The same of a given option.
+template <typename Quantity>
+Quantity quantity_option(const boost::program_options::variables_map& values,
+                         const std::string& option, Quantity (*parse)(std::string_view text)) {
+  return quantity_above_0(option, values[option].template as<std::string>(), parse);
+}
+
+/// "10%" or "0.1": a share above 0 and below 1. Throws InputError that names the option.
+double share_option(std::string_view option, std::string_view text);
 
 }  // namespace collsim::command

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/program_options.hpp>
+#include <initializer_list>
 #include <iosfwd>
 #include <optional>
 #include <span>
@@ -8,29 +9,34 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/collsim/core/subcommand.h"
+
 namespace collsim::command {
 
-/// A line of what `--list-options` prints of an option, for programs such as a shell's completion.
-struct ListedOption {
-  std::string name;    ///< without the dashes
-  std::string letter;  ///< empty where it has none
-  bool takes_value = false;
-  bool is_positional = false;  ///< whether an argument without an option is its value
-  std::string help;            ///< in one line
-};
-
-/// The options of one subcommand from what `--list-options` printed.
-std::vector<ListedOption> read_listed_options(std::string_view printed);
-
-/// Parses the arguments of a subcommand. On `--help` prints `usage`, the options and `epilogue` to
-/// `out` and returns nothing; on `--list-options`, which no help shows, a line of each option.
-/// Throws InputError for an unknown option, for a missing or bad value, and for a file to write
-/// that another argument names, too. The message suggests a
-/// similar option, or the one that replaces an option of nccl-tests. `positional` names the option
-/// that takes arguments without an option: one, or any number if it is composing.
+/// Parses the arguments of a command. On `--help` or `-h` prints its help to `out` and returns
+/// nothing. Throws InputError for an option that the command has not, for a missing or bad value,
+/// for options that exclude each other, and for a file to write that another argument names, too.
+/// The message suggests a similar option, or the one that replaces an old one of collsim's or one
+/// of nccl-tests.
 std::optional<boost::program_options::variables_map> parse_options(
-    const boost::program_options::options_description& options, std::string_view usage,
-    std::string_view epilogue, std::string_view positional, std::span<const std::string> args,
-    std::ostream& out);
+    const Subcommand& subcommand, std::span<const std::string> args, std::ostream& out);
+
+/// Whether the option was given on the command line.
+bool is_given(const boost::program_options::variables_map& values, const std::string& option);
+
+/// Throws InputError for an option that is given and that none of the modes heeds, and
+/// std::logic_error for a mode that the command has not.
+void heed_only(const boost::program_options::variables_map& values, const Subcommand& subcommand,
+               const std::vector<std::string>& names);
+
+/// An option that is heeded where something holds, and what that is in words: "--zero 3".
+struct Condition {
+  std::string option;
+  bool holds = true;
+  std::string needed;
+};
+/// Throws InputError for an option that is given where its condition does not hold.
+void require_heeded(const boost::program_options::variables_map& values,
+                    std::initializer_list<Condition> conditions);
 
 }  // namespace collsim::command

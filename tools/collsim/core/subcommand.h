@@ -1,9 +1,14 @@
 #pragma once
 
+#include <functional>
 #include <iosfwd>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "tools/collsim/core/option.h"
 
 namespace collsim::command {
 
@@ -16,26 +21,52 @@ enum ExitCode : int {
   exit_interrupted = 130,  ///< the exit code that a shell gives a program ended by Ctrl-C
 };
 
-/// One `collsim <name>`. `args` are the arguments after the name. Data goes to `out`, messages to
-/// `err`; throws InputError for bad input.
-struct Subcommand {
-  std::string_view name;
-  std::string_view summary;  ///< one line, for `collsim --help`
-  int (*run)(std::span<const std::string> args, std::ostream& out, std::ostream& err);
+/// A way in which a command answers, and the options that it heeds then: their names, with a space
+/// between. `--help`, `--time-limit` and `--format` go with every mode.
+struct Mode {
+  std::string name;     ///< as messages have it: "a program"; empty of a command's only one
+  std::string options;  ///< in any format
+  /// Heeded in the table alone: nothing else has a place for what they show.
+  std::string shown{};
 };
 
-/// The subcommand of that name. Throws InputError with `what` ("unknown subcommand 'x'") and the
-/// known names.
-const Subcommand& find_subcommand(std::span<const Subcommand> all, std::string_view name,
-                                  const std::string& what);
-/// One line of help per subcommand: its name, padded to `width`, and its summary.
-std::string help_lines(std::span<const Subcommand> all, std::size_t width);
+struct Subcommand;
+using Subcommands = std::span<const std::reference_wrapper<const Subcommand>>;
+
+/// One `collsim <name>`, or an action of one: what it takes, what its help says, and what it does.
+struct Subcommand {
+  std::string name;                    ///< "plan train"
+  std::string summary;                 ///< one line, for `collsim --help`
+  std::vector<std::string> usages;     ///< what comes after the name: "MACHINE --model NAME"
+  std::string answers;                 ///< the question that it answers, in a paragraph
+  Subcommands (*actions)() = nullptr;  ///< what the first argument may name
+  std::string manual{};                ///< what the manual says besides: paragraphs
+  std::vector<std::string> examples;   ///< words after "collsim"; the short help has three
+  std::string argument{};              ///< the option that an argument without an option is
+  std::string needs{};                 ///< what that is, where there must be one: "machine"
+  std::string first{};                 ///< the options of the short help, ten at most
+  std::vector<Mode> modes{};           ///< the command takes what any of them heeds
+  std::vector<Format> formats{};       ///< of --format; empty: there is none
+  /// Options whose values it reads otherwise than the table says: lists, or other defaults.
+  std::map<std::string, OptionValue> values{};
+  /// `args` are the arguments after the name. Data goes to `out`, messages to `err`; throws
+  /// InputError for bad input.
+  int (*run)(std::span<const std::string> args, std::ostream& out, std::ostream& err);
+
+  /// "train" of "plan train".
+  [[nodiscard]] std::string_view last_word() const;
+};
+
+/// The subcommand whose name ends with that word; nullptr where none does.
+const Subcommand* find_subcommand(Subcommands all, std::string_view word);
+
+/// The same, which has to be there: throws InputError with `unknown` ("unknown subcommand 'x'") and
+/// the known names.
+const Subcommand& known_subcommand(Subcommands all, std::string_view word,
+                                   const std::string& unknown);
 
 /// Every subcommand, in the order of the help text.
-std::span<const Subcommand> subcommands();
-
-/// The actions of `collsim topo`, in the order of its help text.
-std::span<const Subcommand> topo_actions();
+Subcommands subcommands();
 
 /// The whole command: picks the subcommand, turns exceptions and failed writes to `out` into
 /// messages and exit codes.
@@ -45,28 +76,29 @@ int run_command(std::span<const std::string> args, std::ostream& out, std::ostre
 /// place of the last word, a line each. Where that is the name of a file, the one line is `:files`.
 int run_complete(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 
-// One per subcommand, each in the file of its name.
-int run_advise(std::span<const std::string> args, std::ostream& out, std::ostream& err);
-int run_check(std::span<const std::string> args, std::ostream& out, std::ostream& err);
-int run_choose(std::span<const std::string> args, std::ostream& out, std::ostream& err);
-int run_crossover(std::span<const std::string> args, std::ostream& out, std::ostream& err);
-int run_diagnose(std::span<const std::string> args, std::ostream& out, std::ostream& err);
-int run_estimate(std::span<const std::string> args, std::ostream& out, std::ostream& err);
-int run_exchange(std::span<const std::string> args, std::ostream& out, std::ostream& err);
-int run_explain(std::span<const std::string> args, std::ostream& out, std::ostream& err);
-int run_faults(std::span<const std::string> args, std::ostream& out, std::ostream& err);
-int run_hang(std::span<const std::string> args, std::ostream& out, std::ostream& err);
-int run_list(std::span<const std::string> args, std::ostream& out, std::ostream& err);
-int run_plan(std::span<const std::string> args, std::ostream& out, std::ostream& err);
-int run_replay(std::span<const std::string> args, std::ostream& out, std::ostream& err);
-int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& err);
-int run_step(std::span<const std::string> args, std::ostream& out, std::ostream& err);
-int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream& err);
-int run_trace(std::span<const std::string> args, std::ostream& out, std::ostream& err);
-int run_sweep(std::span<const std::string> args, std::ostream& out, std::ostream& err);
-int run_topo(std::span<const std::string> args, std::ostream& out, std::ostream& err);
-int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ostream& err);
-int run_view(std::span<const std::string> args, std::ostream& out, std::ostream& err);
-int run_validate(std::span<const std::string> args, std::ostream& out, std::ostream& err);
+// Each in the file of its name.
+extern const Subcommand advise_subcommand;
+extern const Subcommand calibrate_subcommand;
+extern const Subcommand check_subcommand;
+extern const Subcommand choose_subcommand;
+extern const Subcommand crossover_subcommand;
+extern const Subcommand diagnose_subcommand;
+extern const Subcommand estimate_subcommand;
+extern const Subcommand explain_subcommand;
+extern const Subcommand faults_subcommand;
+extern const Subcommand hang_subcommand;
+extern const Subcommand list_subcommand;
+extern const Subcommand moe_subcommand;
+extern const Subcommand plan_subcommand;
+extern const Subcommand replay_subcommand;
+extern const Subcommand run_subcommand;
+extern const Subcommand serve_subcommand;
+extern const Subcommand steps_subcommand;
+extern const Subcommand sweep_subcommand;
+extern const Subcommand topo_subcommand;
+extern const Subcommand trace_subcommand;
+extern const Subcommand train_subcommand;
+extern const Subcommand validate_subcommand;
+extern const Subcommand view_subcommand;
 
 }  // namespace collsim::command

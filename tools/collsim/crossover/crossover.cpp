@@ -21,7 +21,6 @@
 #include "sim/base/units.h"
 #include "sim/topologies/loader.h"
 #include "tools/collsim/core/format.h"
-#include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/output_file.h"
@@ -49,30 +48,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::string_view usage =
-    "collsim crossover [MACHINE|SCENARIO] [--over-ranks 2,4,8] [--map] [options]";
-constexpr std::string_view epilogue =
-    "Prints the sizes at which NCCL's algorithms (each with its best protocol) and protocols\n"
-    "(each with its best algorithm) cross over: by simulation, and by NCCL's own estimates.\n"
-    "Sizes go up to 256 MiB unless -e is given. The last lines say how much time NCCL's choice\n"
-    "loses against the fastest simulated one. For textbook schedules it prints where their\n"
-    "algorithms cross over: by simulation, and by the analytic model. -a selects algorithms.\n"
-    "\n"
-    "--map shows what is fastest for each size and rank count, with NCCL's choice and what that\n"
-    "loses; also as a drawing or a page. What is fastest can be given to NCCL: for each size by\n"
-    "its example tuner plug-in, or as the NCCL_ALGO and NCCL_PROTO that lose least.\n"
-    "Of textbook schedules --svg and --png draw the time over the size, and --html, for a\n"
-    "machine of two numbers, writes a page on which alpha, bandwidth, ranks and size can be "
-    "moved.\n"
-    "\n"
-    "  collsim crossover -t hgx-h200 --over-ranks 2,4,8\n"
-    "  collsim crossover -t dgx-h100-x4 -c broadcast --format csv\n"
-    "  collsim crossover -t hgx-h200 --over-ranks 2..8 --map --html map.html\n"
-    "  collsim crossover -t hgx-h200 --export-tuner nccl_tuner.conf\n"
-    "  collsim crossover dgx-h100 -a one_shot,two_shot,multimem,nccl --over-ranks 2..8 --graph\n"
-    "  collsim crossover --alpha 1us --bandwidth 50GB/s --ranks 64 -a ring,double_binary_tree\n"
-    "  collsim crossover --alpha 1us --bandwidth 50GB/s -n 8 --html sliders.html --svg times.svg\n"
-    "  collsim crossover --alpha 1us --bandwidth 50GB/s -n 64 --over-ranks 4,8,16,32,64 --map";
+constexpr const char* map_by_nccl = "a map of NCCL's schedule";
+constexpr const char* textbook_map = "a map of textbook schedules";
 
 /// LL at 1 GiB takes a million messages, and no protocols cross over there.
 constexpr Bytes largest_by_default{256 << 20};
@@ -93,9 +70,6 @@ std::uint32_t gpus_on(const CallRequest& request, std::uint32_t nodes) {
 std::vector<std::vector<DeviceId>> gpus_of(const CallRequest& request,
                                            const po::variables_map& values) {
   if (!values.contains("over-ranks") && !values.contains("over-nodes")) return {request.gpus};
-  if (values.contains("over-ranks") && values.contains("over-nodes")) {
-    throw InputError("both --over-ranks and --over-nodes", "one of them");
-  }
   const bool by_node = values.contains("over-nodes");
   const std::string option = by_node ? "over-nodes" : "over-ranks";
   const auto most = by_node ? request.topology.node_count()
@@ -410,28 +384,16 @@ void print_map(const CallRequest& request, const po::variables_map& values,
   write_answer(request.format, answer, out);
 }
 
-po::options_description crossover_options() {
-  po::options_description options = request_options(RequestedSizes::several, formats_with_page());
-  options.add_options()  //
-      ("over-ranks", po::value<std::string>(),
-       "rank counts, such as 2..8,16 (default: --ranks, or all GPUs)")  //
-      ("over-nodes", po::value<std::string>(),
-       "instead: all GPUs of so many nodes, such as 1,2,4")  //
-      ("map", po::bool_switch(),
-       "what is fastest for each size, and NCCL's choice; up to 16 ranks simulated where formulas "
-       "leave it open, above by formulas")                                        //
-      ("svg", po::value<OutputFile>(), "write the map as a drawing")              //
-      ("png", po::value<OutputFile>(), "the same as a picture, by rsvg-convert")  //
-      ("html", po::value<OutputFile>(),
-       "write the map as a page to this file; --format html prints it")  //
-      ("export-tuner", po::value<OutputFile>(),
-       "write the map as a file for NCCL's example tuner plug-in")  //
-      ("export-env", po::value<OutputFile>(),
-       "write the NCCL_ALGO and NCCL_PROTO that lose least")  //
-      ("export-thresholds", po::value<OutputFile>(),
-       "write where peer kernels cross over as a dictionary of Python's");
-  add_kernel_option(options);
-  return options;
+std::vector<Mode> crossover_modes() {
+  const std::string sizes = size_options();
+  std::vector<Mode> modes = call_modes(sizes + "over-ranks over-nodes", "", "op");
+  const std::string drawn = sizes + "over-ranks over-nodes svg png html map ";
+  std::vector<Mode> maps = call_modes(drawn, "export-tuner export-env", "op");
+  maps.front().name = map_by_nccl;
+  maps.back().name = textbook_map;
+  modes.insert(modes.end(), maps.begin(), maps.end());
+  modes.push_back(kernel_mode(drawn + "export-thresholds"));
+  return modes;
 }
 
 /// Decode steps have no larger ones.
@@ -439,7 +401,7 @@ constexpr Bytes largest_of_kernels{16 << 20};
 
 int compare_kernels(const po::variables_map& values, const std::string& command, std::ostream& out,
                     std::ostream& err) {
-  heed_only(values, "crossover", {"--kernels"});
+  heed_only(values, crossover_subcommand, {"--kernels"});
   CallRequest request = read_kernel_request(values, err);
   if (!values.contains("maxbytes") && !values.contains("scenario")) {
     request.scenario.sizes.to = std::max(largest_of_kernels, request.scenario.sizes.from);
@@ -449,19 +411,16 @@ int compare_kernels(const po::variables_map& values, const std::string& command,
   return exit_ok;
 }
 
-}  // namespace
-
 int run_crossover(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  const auto values = parse_options(crossover_options(), usage, epilogue, "scenario", args, out);
+  const auto values = parse_options(crossover_subcommand, args, out);
   if (!values) return exit_ok;
   if (asks_for_kernels(*values)) {
     return compare_kernels(*values, command_text("crossover", args), out, err);
   }
   CallRequest request = read_request(*values, err);
   const bool maps = asks_for_map(*values);
-  heed_schedules("crossover", *values, request,
-                 maps ? "a map of NCCL's schedule" : "NCCL's schedule",
-                 maps ? "a map of textbook schedules" : "a textbook schedule");
+  heed_schedules(crossover_subcommand, *values, request, maps ? map_by_nccl : "NCCL's schedule",
+                 maps ? textbook_map : "a textbook schedule");
   if (!values->contains("maxbytes") && !values->contains("scenario")) {
     request.scenario.sizes.to = std::min(request.scenario.sizes.to, largest_by_default);
     request.scenario.sizes.to = std::max(request.scenario.sizes.to, request.scenario.sizes.from);
@@ -494,5 +453,41 @@ int run_crossover(std::span<const std::string> args, std::ostream& out, std::ost
   write_answer(request.format, answer_of(request, reports), out);
   return exit_ok;
 }
+
+}  // namespace
+
+const Subcommand crossover_subcommand{
+    .name = "crossover",
+    .summary = "sizes at which algorithms and protocols cross over",
+    .usages = {"[MACHINE|SCENARIO] [--over-ranks 2,4,8] [--map] [options]"},
+    .answers =
+        "Prints the sizes at which NCCL's algorithms (each with its best protocol) and protocols "
+        "(each with its best algorithm) cross over: by simulation, and by NCCL's own estimates. "
+        "Also how much time NCCL's choice loses against the fastest simulated one.",
+    .manual =
+        "Sizes go up to 256 MiB unless -e is given. For textbook schedules it prints where their "
+        "algorithms cross over: by simulation, and by the analytic model.\n--map shows what is "
+        "fastest for each size and rank count, with NCCL's choice and what that loses; also as a "
+        "drawing or a page. It simulates up to 16 ranks where formulas leave it open, and takes "
+        "formulas above. What is fastest can be given to NCCL: for each size by its example tuner "
+        "plug-in, or as the NCCL_ALGO and NCCL_PROTO that lose least.\nOf textbook schedules --svg "
+        "and --png draw the time over the size, and --html, for a machine of two numbers, writes a "
+        "page on which alpha, bandwidth, ranks and size can be moved.\n" +
+        std::string(call_manual),
+    .examples =
+        {"crossover hgx-h200 --over-ranks 2,4,8", "crossover hgx-h200 --map --html map.html",
+         "crossover hgx-h200 --export-tuner nccl_tuner.conf",
+         "crossover dgx-h100-x4 -c broadcast --format csv",
+         "crossover dgx-h100 -a one_shot,two_shot,multimem,nccl --over-ranks 2..8 --graph",
+         "crossover --alpha 1us --bandwidth 50GB/s -n 64 -a ring,double_binary_tree",
+         "crossover --alpha 1us --bandwidth 50GB/s -n 8 --html sliders.html --svg times.svg",
+         "crossover --alpha 1us --bandwidth 50GB/s -n 64 --over-ranks 4,8,16,32,64 --map"},
+    .argument = "scenario",
+    .first =
+        "topology collective algorithm maxbytes over-ranks env kernels map export-tuner format",
+    .modes = crossover_modes(),
+    .formats = formats_with_page(),
+    .run = run_crossover,
+};
 
 }  // namespace collsim::command

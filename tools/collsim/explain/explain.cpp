@@ -8,7 +8,6 @@
 #include "models/scenario/scenario.h"
 #include "sim/base/input_error.h"
 #include "sim/fabric/engine.h"
-#include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
@@ -23,18 +22,7 @@
 
 namespace collsim::command {
 
-namespace po = boost::program_options;
-
 namespace {
-
-constexpr std::string_view usage = "collsim explain [MACHINE|SCENARIO] -b SIZE [options]";
-constexpr std::string_view epilogue =
-    "Explains one call: the candidates and NCCL's choice, how the data is divided, where the time\n"
-    "goes, the critical path through the machine, and the busiest resources.\n"
-    "\n"
-    "  collsim explain -t hgx-h200 -b 4M\n"
-    "  collsim explain -t dgx-h100-x4 -c all_to_all -b 64M\n"
-    "  collsim explain -t hgx-h200 -a tree -b 64K --format json";
 
 Bytes only_size(const CallRequest& request) {
   if (request.scenario.collective == Collective::barrier) return {};
@@ -79,22 +67,21 @@ Answer answer_of(const CallRequest& request, const std::vector<ExplainedCall>& c
   return answer;
 }
 
-}  // namespace
+std::vector<Mode> explained_modes() {
+  std::vector<Mode> modes = call_modes("minbytes", "user-buffers", "");
+  modes.push_back(kernel_mode("minbytes"));
+  modes.push_back(registered_mode("minbytes"));
+  return modes;
+}
 
 int run_explain(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  auto options = request_options(RequestedSizes::one, {Format::table, Format::json});
-  add_kernel_option(options);
-  add_registered_option(options);
-  options.add_options()("user-buffers", po::bool_switch(),
-                        "also say what user buffers would save that are registered with "
-                        "ncclCommRegister, or by a CUDA graph");
-  const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
+  const auto values = parse_options(explain_subcommand, args, out);
   if (!values) return exit_ok;
   const bool registered = asks_for_registered(*values);
   const auto question = kernel_question(*values);
   const bool with_user_buffers = (*values)["user-buffers"].as<bool>();
   if (registered || question) {
-    heed_only(*values, "explain", {registered ? "--registered" : "--kernels"});
+    heed_only(*values, explain_subcommand, {registered ? "--registered" : "--kernels"});
   }
   const CallRequest request =
       question ? read_kernel_request(*values, err) : read_request(*values, err);
@@ -109,10 +96,29 @@ int run_explain(std::span<const std::string> args, std::ostream& out, std::ostre
     write_answer(request.format, explain_kernels(request, *question, only_size(request)), out);
     return exit_ok;
   }
-  heed_schedules("explain", *values, request);
+  heed_schedules(explain_subcommand, *values, request);
   const std::vector<ExplainedCall> calls = explain_calls(request, err);
   write_answer(request.format, answer_of(request, calls, with_user_buffers), out);
   return exit_ok;
 }
+
+}  // namespace
+
+const Subcommand explain_subcommand{
+    .name = "explain",
+    .summary = "explain one call: what NCCL chooses and why, and where the time goes",
+    .usages = {"[MACHINE|SCENARIO] -b SIZE [options]"},
+    .answers =
+        "Explains one call: the candidates and NCCL's choice, how the data is divided, where the "
+        "time goes, the critical path through the machine, and the busiest resources.",
+    .manual = std::string(call_manual),
+    .examples = {"explain hgx-h200 -b 4M", "explain dgx-h100-x4 -c all_to_all -b 64M",
+                 "explain hgx-h200 -a tree -b 64K --format json"},
+    .argument = "scenario",
+    .first = "topology ranks collective algorithm minbytes env fault kernels user-buffers format",
+    .modes = explained_modes(),
+    .formats = {Format::table, Format::json},
+    .run = run_explain,
+};
 
 }  // namespace collsim::command

@@ -23,49 +23,9 @@
 
 namespace collsim::command {
 
-namespace po = boost::program_options;
-
 namespace {
 
-constexpr std::string_view usage = "collsim faults [MACHINE|SCENARIO] -b SIZE [options]";
-constexpr std::string_view epilogue =
-    "Degrades every cable of the machine in turn, both ways, and sorts the cables by the slowdown\n"
-    "of the collective. Of cables that the call uses in the same way, it simulates one. `busy` is\n"
-    "the share of the healthy call's time during which a cable carries data. A long call is\n"
-    "simulated until it repeats itself, and then extrapolated (`steady state`). If simulating all\n"
-    "cables would take too long, only the busiest are simulated. For the others the table shows\n"
-    "`bounds`: the lower one, and the upper one as `at most`, where it is known.\n"
-    "\n"
-    "  collsim faults -t dgx-h100-x4 -b 1G\n"
-    "  collsim faults -t dgx-h100-x4 -b 1G -a tree --degrade 50% --format csv\n"
-    "  collsim faults -t dgx-h100-x4 -b 1G -a ring,tree --format html > faults.html";
-
 constexpr std::uint32_t max_rows = 1'000'000;
-constexpr std::uint32_t max_threads = 256;
-
-/// "10%" or "0.1".
-double parse_share(const std::string& text) {
-  std::string digits = text;
-  double scale = 1;
-  if (digits.ends_with('%')) {
-    digits.pop_back();
-    scale = 0.01;
-  }
-  const auto refuse = [&] {
-    throw InputError(fmt::format("--degrade: '{}'", text),
-                     "the share of the bandwidth that is left, such as 10% or 0.1");
-  };
-  double value = 0;
-  try {
-    std::size_t end = 0;
-    value = std::stod(digits, &end);
-    if (end != digits.size()) refuse();
-  } catch (const std::logic_error&) {
-    refuse();
-  }
-  if (!(value > 0 && value * scale <= 1)) refuse();
-  return value * scale;
-}
 
 std::string cable_name(const RankedLink& ranked, const Topology& topology) {
   const Link link = topology.link(ranked.links.cables.front());
@@ -191,28 +151,15 @@ Answer answer_of(const CallRequest& request, const std::vector<RankedCall>& call
   return answer;
 }
 
-po::options_description faults_options() {
-  po::options_description options = request_options(RequestedSizes::one, formats_with_page());
-  options.add_options()  //
-      ("degrade", po::value<std::string>()->default_value("10%"),
-       "the share of its bandwidth that a cable has left")                        //
-      ("top", po::value<std::int64_t>()->default_value(20), "rows of the table")  //
-      ("threads", po::value<std::int64_t>(), "threads (default: one per processor)");
-  return options;
-}
-
-}  // namespace
-
 int run_faults(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  const auto values = parse_options(faults_options(), usage, epilogue, "scenario", args, out);
+  const auto values = parse_options(faults_subcommand, args, out);
   if (!values) return exit_ok;
-  const double share = parse_share((*values)["degrade"].as<std::string>());
+  const double share = share_option("degrade", (*values)["degrade"].as<std::string>());
   const std::uint32_t rows = bounded_option(*values, "top", 1, max_rows);
   RankingEffort effort;
-  effort.threads = values->count("threads") != 0
-                       ? bounded_option(*values, "threads", 1, max_threads)
-                       : processors();
+  effort.threads = thread_count(*values, processors());
   const CallRequest request = read_request(*values, err);
+  heed_schedules(faults_subcommand, *values, request);
   if (!request.faults.empty()) {
     throw InputError("the scenario already has faults",
                      "use a scenario without 'faults', and no --fault");
@@ -229,5 +176,30 @@ int run_faults(std::span<const std::string> args, std::ostream& out, std::ostrea
   write_answer(request.format, answer_of(request, calls, rows, command_text("faults", args)), out);
   return exit_ok;
 }
+
+}  // namespace
+
+const Subcommand faults_subcommand{
+    .name = "faults",
+    .summary = "degrade every link in turn, to find the one that costs the most time",
+    .usages = {"[MACHINE|SCENARIO] -b SIZE [options]"},
+    .answers =
+        "Degrades every cable of the machine in turn, both ways, and sorts the cables by the "
+        "slowdown of the collective.",
+    .manual =
+        "Of cables that the call uses in the same way, it simulates one. `busy` is the share of "
+        "the healthy call's time during which a cable carries data. A long call is simulated until "
+        "it repeats itself, and then extrapolated (`steady state`). If simulating all cables would "
+        "take too long, only the busiest are simulated. For the others the table shows `bounds`: "
+        "the lower one, and the upper one as `at most`, where it is known.\n" +
+        std::string(call_manual),
+    .examples = {"faults dgx-h100-x4 -b 1G", "faults dgx-h100-x4 -b 1G -a tree --degrade 50%",
+                 "faults dgx-h100-x4 -b 1G -a ring,tree --format html > faults.html"},
+    .argument = "scenario",
+    .first = "topology ranks collective algorithm minbytes degrade top env threads format",
+    .modes = call_modes("minbytes degrade top threads", "", ""),
+    .formats = formats_with_page(),
+    .run = run_faults,
+};
 
 }  // namespace collsim::command

@@ -16,35 +16,7 @@
 
 namespace collsim::command {
 
-namespace po = boost::program_options;
-
 namespace {
-
-constexpr std::string_view usage = "collsim hang DUMP... [options]";
-constexpr std::string_view epilogue =
-    "Says who made a PyTorch job hang, by dumps of its Flight Recorder: the first call in which\n"
-    "ranks disagree, or the ranks that all others wait for. A dump is a pickle (of which only\n"
-    "plain data is read) or JSON, one of each rank, in any order. A folder stands for the dumps\n"
-    "in it. The last number in a file's name is the rank. Ranks without a dump are named.\n"
-    "Exit code 1 means a hang or a disagreement.\n"
-    "\n"
-    "PyTorch writes dumps with TORCH_NCCL_TRACE_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1.\n"
-    "\n"
-    "  collsim hang /tmp/nccl_trace_rank_*\n"
-    "  collsim hang dumps/ --format json\n"
-    "  collsim hang dumps/ --patience 0    every wait is a hang, however short";
-
-po::options_description hang_options() {
-  po::options_description options("options");
-  options.add_options()  //
-      ("dump", po::value<std::vector<std::string>>()->composing(),
-       "dumps; --dump may be omitted")  //
-      ("patience", po::value<std::string>(),
-       "how long a wait must last to be a hang, as in 90s (default: the call's own timeout). A "
-       "wait lasts from the call to the time at which the dump's file was written");
-  add_format_option(options, {Format::table, Format::json});
-  return options;
-}
 
 Seconds patience_option(const std::string& text) {
   if (text == "0") return Seconds{0};
@@ -65,14 +37,9 @@ void print_notes(const DumpFiles& files, std::ostream& err) {
   }
 }
 
-}  // namespace
-
 int run_hang(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  const auto values = parse_options(hang_options(), usage, epilogue, "dump", args, out);
+  const auto values = parse_options(hang_subcommand, args, out);
   if (!values) return exit_ok;
-  if (!values->contains("dump")) {
-    throw InputError("hang: no dump", "collsim hang DUMP..., or --help");
-  }
   HangOptions options;
   if (values->contains("patience")) {
     options.patience = patience_option((*values)["patience"].as<std::string>());
@@ -88,5 +55,31 @@ int run_hang(std::span<const std::string> args, std::ostream& out, std::ostream&
   write_answer(format_option(*values), hang_answer(job, analysis), out);
   return is_hang(analysis.verdict) ? exit_answer_is_no : exit_ok;
 }
+
+}  // namespace
+
+const Subcommand hang_subcommand{
+    .name = "hang",
+    .summary = "say who made a PyTorch job hang, by dumps of its Flight Recorder",
+    .usages = {"DUMP... [options]"},
+    .answers =
+        "Says who made a PyTorch job hang, by dumps of its Flight Recorder: the first call in "
+        "which ranks disagree, or the ranks that all others wait for. Exit code 1 means a hang or "
+        "a disagreement.",
+    .manual =
+        "A dump is a pickle (of which only plain data is read) or JSON, one of each rank, in any "
+        "order. A folder stands for the dumps in it. The last number in a file's name is the rank. "
+        "Ranks without a dump are named. A wait lasts from the call to the time at which the "
+        "dump's file was written.\nPyTorch writes dumps with TORCH_NCCL_TRACE_BUFFER_SIZE=2000 "
+        "TORCH_NCCL_DUMP_ON_TIMEOUT=1.",
+    .examples = {"hang /tmp/nccl_trace_rank_*", "hang dumps/ --format json",
+                 "hang dumps/ --patience 0    every wait is a hang, however short"},
+    .argument = "dump",
+    .needs = "dump",
+    .first = "patience format",
+    .modes = {{"", "dump patience"}},
+    .formats = {Format::table, Format::json},
+    .run = run_hang,
+};
 
 }  // namespace collsim::command

@@ -18,8 +18,6 @@
 
 namespace collsim::command {
 
-namespace po = boost::program_options;
-
 namespace {
 
 /// Names of one kind that options and files take.
@@ -82,13 +80,8 @@ Record document() {
   return all;
 }
 
-}  // namespace
-
 int run_list(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
-  po::options_description options("options");
-  add_format_option(options, {Format::table, Format::json});
-  const auto values =
-      parse_options(options, "collsim list [--format table|json]", "", "", args, out);
+  const auto values = parse_options(list_subcommand, args, out);
   if (!values) return exit_ok;
   Answer answer;
   answer.sections = sections();
@@ -96,5 +89,23 @@ int run_list(std::span<const std::string> args, std::ostream& out, std::ostream&
   write_answer(format_option(*values), answer, out);
   return exit_ok;
 }
+
+}  // namespace
+
+const Subcommand list_subcommand{
+    .name = "list",
+    .summary = "algorithms, engines, protocols, machines, scenarios",
+    .usages = {"[--format table|json]"},
+    .answers =
+        "Lists algorithms, collectives, engines, protocols, machines, scenarios, calibrations and "
+        "transports.",
+    .manual = "",
+    .examples = {"list", "list --format json"},
+    .argument = "",
+    .first = "format",
+    .modes = {},
+    .formats = {Format::table, Format::json},
+    .run = run_list,
+};
 
 }  // namespace collsim::command

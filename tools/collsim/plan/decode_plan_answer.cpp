@@ -93,37 +93,16 @@ Answer decode_answer(const DecodePlanRequest& request, const DecodePlan& plan,
 
 DecodePlanRequest read_decode_plan(const po::variables_map& values) {
   DecodePlanRequest request;
-  const auto models = values.count("model") == 0 ? std::vector<std::string>()
-                                                 : values["model"].as<std::vector<std::string>>();
-  if (models.size() != 1) {
-    throw InputError("plan --decode: no model, or several", "--model NAME, one");
-  }
-  request.model = find_transformer(models.front());
+  if (!values.contains("model")) throw InputError("plan serve: no model", "--model NAME");
+  request.model = find_transformer(values["model"].as<std::string>());
   request.tensor = parse_numbers("tp", values["tp"].as<std::string>(), 1, max_tensor);
   request.batches = parse_numbers("batch", values["batch"].as<std::string>(), 1, max_batch);
   request.context = bounded_option(values, "context", 1, max_context);
-  request.engine = parse_engine_release(
-      values.contains("kernels") ? values["kernels"].as<std::string>() : "vllm");
+  request.engine = parse_engine_release(values["kernels"].as<std::string>());
   return request;
 }
 
 }  // namespace
-
-void add_decode_options(po::options_description& options) {
-  const auto text = [](const char* fallback) {
-    return po::value<std::string>()->default_value(fallback);
-  };
-  options.add_options()  //
-      ("decode", po::bool_switch(),
-       "plan for decoding with a --model of `collsim step` by tensor parallelism inside a node")  //
-      ("tp", text("1,2,4,8"), "with --decode: ranks that share each matrix")                      //
-      ("batch", text("1,32"), "likewise: sequences that get a token at a time")                   //
-      ("context", po::value<std::int64_t>()->default_value(1024),
-       "likewise: tokens that the cache holds of each")  //
-      ("kernels", po::value<std::string>(),
-       "with --decode: whose all-reduces, as `run --kernels` (default: vllm); with --exchange: as "
-       "`exchange --kernels` (default: the quickest)");
-}
 
 int answer_decode_plan(std::vector<Alternative> alternatives, RunSpec run,
                        const po::variables_map& values, const std::string& command,

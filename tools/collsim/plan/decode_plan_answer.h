@@ -9,9 +9,6 @@
 
 namespace collsim::command {
 
-/// Adds the options of `plan --decode`.
-void add_decode_options(boost::program_options::options_description& options);
-
 /// Plans for decoding on these machines, by that NCCL, and writes the answer. Gives the exit code.
 /// Throws InputError.
 int answer_decode_plan(std::vector<Alternative> alternatives, RunSpec run,

@@ -123,27 +123,6 @@ ExchangePlanRequest read_exchange_plan(const po::variables_map& values) {
 
 }  // namespace
 
-void add_exchange_options(po::options_description& options) {
-  const auto text = [](const char* fallback) {
-    return po::value<std::string>()->default_value(fallback);
-  };
-  const auto number = [](std::int64_t fallback) {
-    return po::value<std::int64_t>()->default_value(fallback);
-  };
-  options.add_options()  //
-      ("exchange", po::bool_switch(),
-       "plan for the exchange of a layer of a mixture of experts (docs/exchange.md)")    //
-      ("ep", text("8,16,32,64"), "with --exchange: ranks that experts are spread over")  //
-      ("tokens", text("128,4096"), "likewise: tokens of a rank")                         //
-      ("hidden", number(7168), "likewise: numbers of a token")                           //
-      ("top-k", number(8), "likewise: experts of a token")                               //
-      ("experts", number(256), "likewise: all experts")                                  //
-      ("hosts-per-token", number(4), "likewise: the most hosts of a token's experts")    //
-      ("type", text("fp8"), "likewise: of a dispatched token: fp8, bf16, nvfp4")         //
-      ("sms", number(20), "likewise: SMs that deepep is given")                          //
-      ("skew", text("uniform"), "likewise: as in `collsim exchange`");
-}
-
 int answer_exchange_plan(std::vector<Alternative> alternatives, const po::variables_map& values,
                          const std::string& command, std::ostream& out, std::ostream& err) {
   ExchangePlanRequest request = read_exchange_plan(values);

@@ -9,9 +9,6 @@
 
 namespace collsim::command {
 
-/// Adds the options of `plan --exchange`, but --kernels, which is that of `plan --decode` too.
-void add_exchange_options(boost::program_options::options_description& options);
-
 /// Plans the exchange of a mixture of experts on these machines, and writes the answer. Gives the
 /// exit code. Throws InputError.
 int answer_exchange_plan(std::vector<Alternative> alternatives,

@@ -20,7 +20,7 @@
 #include "sim/base/text.h"
 #include "sim/topologies/loader.h"
 #include "tools/collsim/core/format.h"
-#include "tools/collsim/core/modes.h"
+#include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/size_option.h"
 #include "tools/collsim/core/subcommand.h"
@@ -42,27 +42,6 @@ namespace collsim::command {
 namespace po = boost::program_options;
 
 namespace {
-
-constexpr std::string_view usage =
-    "collsim plan MACHINE[,MACHINE] --bytes SIZE [options]\n"
-    "       collsim plan MACHINE[,MACHINE] --step --model NAME --global-batch N [options]\n"
-    "       collsim plan MACHINE[,MACHINE] --decode --model NAME [--tp 1,2,4,8] [options]\n"
-    "       collsim plan MACHINE[,MACHINE] --exchange [--ep 8,16,32] [options]";
-constexpr std::string_view epilogue =
-    "Answers what-if questions: how long a step's communication takes on which machine, where\n"
-    "scaling stops and why, what it costs, and what each change is worth. A machine is a node\n"
-    "template or a cluster. Each --set makes an alternative beside the unchanged machine:\n"
-    "nic=RATE, nics=N, oversubscription=K, latency=TIME, fabric=NAME, inside=pcie3|pcie4|pcie5,\n"
-    "placement=packed|interleaved|random|list:NODES|file:FILE, beside=MACHINE:N (nodes of another\n"
-    "kind on the same fabric); several joined by commas. docs/what-if.md has examples.\n"
-    "\n"
-    "  collsim plan dgx-h100 --nodes 64 --bytes 350GB --set nic=200Gb/s --set nics=4\n"
-    "  collsim plan dgx-h100,dgx-a100 --nodes 1..64 --model gpt-3-175b --compute-time 20s,50s\n"
-    "  collsim plan dgx-h100 --nodes 1..1024 --model bert-large --compute-time 50ms "
-    "--target-share 10%\n"
-    "  collsim plan dgx-h100,dgx-b200 --decode --model llama3-70b --tp 2,4,8 --batch 1,64\n"
-    "  collsim plan dgx-h100 --exchange --ep 8,16,32 --tokens 128 --set nic=200Gb/s\n"
-    "  collsim plan dgx-h100,dgx-a100 --nodes 8..64 --step --model llama3-70b --global-batch 512";
 
 constexpr std::int64_t max_points = 100'000;
 
@@ -115,27 +94,6 @@ std::vector<std::uint32_t> parse_counts(std::string_view option, const std::stri
   return counts;
 }
 
-/// A value read by `parse`, above 0.
-template <typename Quantity>
-Quantity quantity_of(const char* option, const std::string& text,
-                     Quantity (*parse)(std::string_view text)) {
-  try {
-    const Quantity quantity = parse(text);
-    if (quantity.value > 0) return quantity;
-  } catch (const QuantityError& error) {
-    throw InputError(fmt::format("--{}: {}", option, error.wrong()), error.accepted());
-  }
-  throw InputError(fmt::format("--{}: {}", option, text), "more than 0");
-}
-
-double parse_percent(const char* option, std::string_view text) {
-  std::string_view rest = text;
-  double number = take_number<double>(rest).value_or(0);
-  if (rest == "%") number /= 100;
-  if ((rest.empty() || rest == "%") && number > 0 && number < 1) return number;
-  throw InputError(fmt::format("--{}: '{}'", option, text), "a share such as 10% or 0.1");
-}
-
 double parse_parameters(const std::string& text) {
   std::string_view rest = text;
   const double number = take_number<double>(rest).value_or(0);
@@ -176,8 +134,8 @@ std::vector<Workload> read_workloads(const po::variables_map& values) {
     throw InputError("plan: nothing to move", "--bytes 350GB, --model gpt-3-175b or --parameters");
   }
   for (Workload& workload : workloads) {
-    if (values.contains("bucket")) {
-      workload.bucket.count = values["bucket"].as<Bytes>().count / 4 * 4;
+    if (const auto bucket = given(values, "bucket")) {
+      workload.bucket.count = parse_size("bucket", *bucket).count / 4 * 4;
     }
     if (workload.bytes.count == 0) {
       throw InputError(fmt::format("plan: {} is no size to plan for", workload.name),
@@ -191,7 +149,7 @@ std::vector<Workload> read_workloads(const po::variables_map& values) {
 std::vector<Seconds> read_compute(const po::variables_map& values, std::size_t machines) {
   std::vector<Seconds> times;
   for (const std::string& text : items_of(values, "compute-time")) {
-    times.push_back(quantity_of("compute-time", text, parse_time));
+    times.push_back(quantity_above_0("compute-time", text, parse_time));
   }
   if (times.empty()) times.emplace_back();
   if (times.size() == 1) times.resize(machines, times.front());
@@ -211,7 +169,6 @@ std::size_t gpus_of(const MachineParts& parts) {
 /// The counts that are asked about of a machine.
 std::vector<std::uint32_t> counts_of(const po::variables_map& values, const MachineParts& parts) {
   if (const auto gpus = given(values, "gpus")) {
-    if (values.count("nodes") != 0) throw InputError("both --nodes and --gpus", "one of them");
     std::vector<std::uint32_t> counts;
     const auto per_node = static_cast<std::uint32_t>(gpus_of(parts));
     for (const std::uint32_t count : parse_counts("gpus", *gpus)) {
@@ -234,22 +191,18 @@ void require_listed(const Alternative& alternative) {
 }
 
 /// Throws InputError for a list of nodes where none are placed.
-void refuse_lists(std::span<const Alternative> alternatives, std::string_view question) {
+void refuse_lists(std::span<const Alternative> alternatives, std::string_view subject) {
   for (const Alternative& each : alternatives) {
     if (each.parts.placement != NodePlacement::listed) continue;
-    throw InputError(fmt::format("plan --{}: a list of nodes", question),
-                     "a plan with --step, or of what a step moves");
+    throw InputError(fmt::format("plan {}: a list of nodes", subject), "plan train, or plan alone");
   }
 }
 
 std::vector<Alternative> read_alternatives(const po::variables_map& values) {
   const std::vector<std::string> names = split(given(values, "topology").value_or(""), ',');
-  if (names.empty()) {
-    throw InputError("plan: no machine", "a node template or a machine, such as dgx-h100");
-  }
   const std::vector<Seconds> compute = read_compute(values, names.size());
   // As --set has it, so that a fabric brings its NICs and its transport either way.
-  std::string given_changes = "placement=" + values["placement"].as<std::string>();
+  std::string given_changes = "placement=" + given(values, "placement").value_or("packed");
   if (const auto fabric = given(values, "fabric")) given_changes += ",fabric=" + *fabric;
   std::vector<Alternative> alternatives;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -270,7 +223,7 @@ std::vector<Alternative> read_alternatives(const po::variables_map& values) {
 
 PlannedCall read_call(const po::variables_map& values) {
   PlannedCall call;
-  call.collective = parse_collective(values["collective"].as<std::string>());
+  if (values.contains("collective")) call.collective = collective_option(values);
   call.run.schedule = ScheduleKind::nccl;
   if (values.contains("nccl-version")) {
     call.run.nccl_version = values["nccl-version"].as<NcclVersion>();
@@ -282,26 +235,16 @@ PlannedCall read_call(const po::variables_map& values) {
 PlanTarget read_target(const po::variables_map& values) {
   PlanTarget target;
   if (const auto time = given(values, "target-time")) {
-    target.time = quantity_of("target-time", *time, parse_time);
+    target.time = quantity_above_0("target-time", *time, parse_time);
   }
   if (const auto share = given(values, "target-share")) {
-    if (values.count("compute-time") == 0) {
-      throw InputError("--target-share without --compute-time", "--compute-time, such as 1s");
-    }
-    target.share = parse_percent("target-share", *share);
+    target.share = share_option("target-share", *share);
   }
   return target;
 }
 
-/// One of two words.
-template <typename Value>
-Value word_of(const po::variables_map& values, const char* option,
-              std::pair<std::string_view, Value> one, std::pair<std::string_view, Value> other) {
-  const auto& text = values[option].as<std::string>();
-  if (text == one.first) return one.second;
-  if (text == other.first) return other.second;
-  throw InputError(fmt::format("--{}: '{}'", option, text),
-                   fmt::format("{} or {}", one.first, other.first));
+CostBasis cost_basis(const po::variables_map& values) {
+  return values["cost"].as<std::string>() == "buy" ? CostBasis::buy : CostBasis::rent;
 }
 
 /// The shipped prices, after those of a file, after those of the command line.
@@ -316,18 +259,16 @@ PriceSheet read_prices(const po::variables_map& values, CostBasis basis) {
 }
 
 CapacityRequest read_plan(const po::variables_map& values) {
-  using namespace std::string_view_literals;
   const bool by_parameters = values.contains("model") || values.contains("parameters");
   require_heeded(values, {{"precision", by_parameters, "--model or --parameters"}});
   CapacityRequest request;
   request.workloads = read_workloads(values);
   request.alternatives = read_alternatives(values);
   request.call = read_call(values);
-  request.scaling = word_of(values, "scaling", std::pair{"weak"sv, Scaling::weak},
-                            std::pair{"strong"sv, Scaling::strong});
+  const bool is_strong = values["scaling"].as<std::string>() == "strong";
+  request.scaling = is_strong ? Scaling::strong : Scaling::weak;
   request.target = read_target(values);
-  request.basis = word_of(values, "cost", std::pair{"rent"sv, CostBasis::rent},
-                          std::pair{"buy"sv, CostBasis::buy});
+  request.basis = cost_basis(values);
   request.prices = read_prices(values, request.basis);
   request.vendor = given(values, "vendor").value_or("");
   if (values["estimate"].as<bool>()) request.messages = 0;
@@ -341,67 +282,6 @@ CapacityRequest read_plan(const po::variables_map& values) {
   return request;
 }
 
-po::options_description plan_options() {
-  po::options_description options("options");
-  using Texts = std::vector<std::string>;
-  const auto texts = [] { return po::value<Texts>()->composing(); };
-  const auto text = [] { return po::value<std::string>(); };
-  const auto word = [](const char* fallback) {
-    return po::value<std::string>()->default_value(fallback);
-  };
-  options.add_options()  //
-      ("topology,t", text(),
-       "machines: node templates (`collsim topo list`), clusters, files; several joined by commas; "
-       "-t may be omitted")  //
-      ("nodes", text(),
-       "counts of nodes: 1..1024 (powers of two), 4,8,12 (default: the cluster's, or 1..64)")  //
-      ("gpus", text(), "the same in GPUs, rounded up to whole nodes")                          //
-      ("fabric", text(),
-       "network between the nodes (default: that of the smallest cluster of "
-       "this node in `collsim list`)")  //
-      ("placement", word("packed"),
-       "nodes on leaves: packed, interleaved or random; or those of the "
-       "cluster that the job has: "
-       "list:node[0,4,8-11] or file:FILE")  //
-      ("set", texts(),
-       "a change, which makes an alternative: nic=200Gb/s, nics=1, oversubscription=2, "
-       "latency=1us, fabric=hdr-fat-tree, inside=pcie4, beside=dgx-a100:4; joined by commas; may "
-       "be "
-       "repeated")                                                                           //
-      ("bytes,b", texts(), "what a step moves: 350GB, or a list")                            //
-      ("model", texts(), "or the gradients of a model of models/data/workloads.yaml")        //
-      ("parameters", text(), "or of so many parameters, such as 175e9")                      //
-      ("precision", word("fp16"), "of gradients: fp16, bf16 or fp32")                        //
-      ("bucket", po::value<Bytes>(), "largest call; a step is then several calls in a row")  //
-      ("collective,c", word("all_reduce"), "see `collsim list`")                             //
-      ("nccl-version", po::value<NcclVersion>(), "2.18 to 2.30 (default 2.30)")              //
-      ("env", texts(), "NCCL variable K=V; may be repeated")                                 //
-      ("compute-time", texts(),
-       "of a step at the fewest GPUs, not overlapped; one, or one for each machine")          //
-      ("scaling", word("weak"), "weak: each GPU keeps its work; strong: it is divided")       //
-      ("target-time", text(), "a step may take so long")                                      //
-      ("target-share", text(), "communication may be such a share of a step")                 //
-      ("prices", text(), "a price file, which comes before models/data/prices.yaml")          //
-      ("price", texts(), "of a GPU and hour, or of a GPU with --cost buy: H100=2.10,B200=4")  //
-      ("vendor", text(), "whose prices (default: the first of each GPU)")                     //
-      ("cost", word("rent"), "rent or buy")                                                   //
-      ("estimate", po::bool_switch(), "simulate nothing")                                     //
-      ("wide", po::bool_switch(), "show all columns");
-  add_step_options(options);
-  add_decode_options(options);
-  add_exchange_options(options);
-  add_format_option(options, formats_with_page());
-  return options;
-}
-
-/// What is planned for: "step", "decode", "exchange", or "" for what a step moves.
-std::string question_of(const po::variables_map& values) {
-  for (const char* const each : {"step", "decode", "exchange"}) {
-    if (values[each].as<bool>()) return each;
-  }
-  return {};
-}
-
 CapacityPlan answer_of(CapacityRequest& request, std::ostream& err) {
   Waiting waiting(err, "composing machines");
   request.progress = [&](std::size_t done, std::size_t all) {
@@ -412,41 +292,150 @@ CapacityPlan answer_of(CapacityRequest& request, std::ostream& err) {
   return plan;
 }
 
-int plan_for_steps(const po::variables_map& values, std::span<const std::string> args,
-                   std::ostream& out, std::ostream& err) {
-  using namespace std::string_view_literals;
-  const bool counted = !values.contains("hourly-budget");
-  require_heeded(values, {{"nodes", counted, "--hourly-budget, which says how many"},
-                          {"gpus", counted, "--hourly-budget, which says how many"}});
+extern const Subcommand plan_train_subcommand;
+extern const Subcommand plan_serve_subcommand;
+extern const Subcommand plan_moe_subcommand;
+
+/// What machines and their networks are.
+std::string planned_machines() {
+  return "topology set fabric placement ";
+}
+
+/// How many of them there are, and what they cost.
+std::string counted_and_priced() {
+  return "nodes gpus prices price vendor cost ";
+}
+
+/// Values that differ from the table's: lists.
+std::map<std::string, OptionValue> plan_values(std::map<std::string, OptionValue> others) {
+  others.insert({{"nodes", text("LIST")}, {"placement", text("WHERE", "packed")}});
+  return others;
+}
+
+int plan_train(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto parsed = parse_options(plan_train_subcommand, args, out);
+  if (!parsed) return exit_ok;
+  const po::variables_map& values = *parsed;
   StepPlanRequest request = read_step_plan(values);
   request.alternatives = read_alternatives(values);
   add_faulty_machines(request.alternatives, values);
   request.run = read_call(values).run;
-  request.basis = word_of(values, "cost", std::pair{"rent"sv, CostBasis::rent},
-                          std::pair{"buy"sv, CostBasis::buy});
+  request.basis = cost_basis(values);
   request.prices = read_prices(values, request.basis);
   request.vendor = given(values, "vendor").value_or("");
-  return answer_step_plan(request, values, command_text("plan", args), out, err);
+  return answer_step_plan(request, values, command_text("plan train", args), out, err);
+}
+
+const Subcommand plan_train_subcommand{
+    .name = "plan train",
+    .summary = "whole steps of training, in the quickest layout",
+    .usages = {"MACHINE[,MACHINE] --model NAME --global-batch N [options]"},
+    .answers =
+        "Says how long a step of training takes on which machine in its quickest layout, what the "
+        "run costs, and what each change is worth.",
+    .manual =
+        "MACHINE, --nodes and --set are as in `collsim plan`. --fault says what faults of links "
+        "cost, each by itself; several at once are joined by semicolons. With --tokens-total it is "
+        "a whole run, with failures and spare nodes. Exit code 1 means that no machine meets the "
+        "deadline and the budget.",
+    .examples =
+        {"plan train dgx-h100,dgx-a100 --nodes 8..64 --model llama3-70b --global-batch 512",
+         "plan train dgx-h100 --nodes 64 --model llama3-70b --global-batch 512 --tokens-total 1T",
+         "plan train dgx-h100 --nodes 16 --model llama3-8b --global-batch 256 --set nic=200Gb/s"},
+    .argument = "topology",
+    .needs = "machine",
+    .first = "nodes model global-batch seq set tokens-total deadline budget price format",
+    .modes = {{"", planned_machines() + counted_and_priced() +
+                       "model precision env nccl-version global-batch seq tp-overlap tokens-total "
+                       "deadline budget hourly-budget mtbf checkpoint-time restart-time "
+                       "repair-time spares fault by-speed"}},
+    .formats = formats_with_page(),
+    .values = plan_values({{"precision", text("TYPE", "bf16")}}),
+    .run = plan_train,
+};
+
+int plan_serve(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto values = parse_options(plan_serve_subcommand, args, out);
+  if (!values) return exit_ok;
+  std::vector<Alternative> alternatives = read_alternatives(*values);
+  refuse_lists(alternatives, "serve");
+  return answer_decode_plan(std::move(alternatives), read_call(*values).run, *values,
+                            command_text("plan serve", args), out, err);
+}
+
+const Subcommand plan_serve_subcommand{
+    .name = "plan serve",
+    .summary = "tokens that are decoded by tensor parallelism inside a node",
+    .usages = {"MACHINE[,MACHINE] --model NAME [--tp 1,2,4,8] [options]"},
+    .answers =
+        "Says how many tokens a second machines decode by tensor parallelism inside a node, and at "
+        "what price.",
+    .manual = "MACHINE and --set are as in `collsim plan`.",
+    .examples = {"plan serve dgx-h100,dgx-b200 --model llama3-70b --tp 2,4,8 --batch 1,64",
+                 "plan serve dgx-h100 --model llama3-8b --kernels sglang"},
+    .argument = "topology",
+    .needs = "machine",
+    .first = "model tp batch context kernels set env nccl-version format",
+    .modes = {{"", "topology set model tp batch context kernels env nccl-version"}},
+    .formats = formats_with_page(),
+    .values = {{"tp", text("LIST", "1,2,4,8")},
+               {"batch", text("LIST", "1,32")},
+               {"context", number(1024)},
+               {"kernels", text("NAME", "vllm")}},
+    .run = plan_serve,
+};
+
+int plan_moe(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto values = parse_options(plan_moe_subcommand, args, out);
+  if (!values) return exit_ok;
+  std::vector<Alternative> alternatives = read_alternatives(*values);
+  refuse_lists(alternatives, "moe");
+  return answer_exchange_plan(std::move(alternatives), *values, command_text("plan moe", args), out,
+                              err);
+}
+
+const Subcommand plan_moe_subcommand{
+    .name = "plan moe",
+    .summary = "the exchange of a mixture of experts",
+    .usages = {"MACHINE[,MACHINE] [--ep 8,16,32] [options]"},
+    .answers =
+        "Says how fast machines exchange the tokens of a layer of a mixture of experts, by "
+        "network, ranks and tokens.",
+    .manual =
+        "MACHINE and --set are as in `collsim plan`, the layer as in `collsim moe`. Without "
+        "--kernels it takes the quickest. docs/exchange.md has the model.",
+    .examples = {"plan moe dgx-h100 --ep 8,16,32 --tokens 128 --set nic=200Gb/s",
+                 "plan moe dgx-h100,gb200-nvl72 --ep 32,64 --kernels deepep-low-latency"},
+    .argument = "topology",
+    .needs = "machine",
+    .first = "ep tokens hidden top-k experts kernels skew set fabric format",
+    .modes = {{"", planned_machines() +
+                       "ep tokens hidden top-k experts hosts-per-token type sms skew kernels"}},
+    .formats = formats_with_page(),
+    .values = {{"placement", text("WHERE", "packed")},
+               {"ep", text("LIST", "8,16,32,64")},
+               {"tokens", text("LIST", "128,4096")},
+               {"type", text("fp8|bf16|nvfp4", "fp8")}},
+    .run = plan_moe,
+};
+
+constexpr std::array<std::reference_wrapper<const Subcommand>, 3> subjects{
+    plan_train_subcommand, plan_serve_subcommand, plan_moe_subcommand};
+
+Subcommands plan_subjects() {
+  return subjects;
 }
 
 }  // namespace
 
 int run_plan(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  const auto values = parse_options(plan_options(), usage, epilogue, "topology", args, out);
-  if (!values) return exit_ok;
-  const std::string question = question_of(*values);
-  heed_only(*values, "plan", {question.empty() ? "what a step moves" : "--" + question});
-  if (question == "step") return plan_for_steps(*values, args, out, err);
-  if (!question.empty()) {
-    std::vector<Alternative> alternatives = read_alternatives(*values);
-    refuse_lists(alternatives, question);
-    const std::string command = command_text("plan", args);
-    if (question == "exchange") {
-      return answer_exchange_plan(std::move(alternatives), *values, command, out, err);
-    }
-    return answer_decode_plan(std::move(alternatives), read_call(*values).run, *values, command,
-                              out, err);
+  if (!args.empty()) {
+    const Subcommand* const subject = find_subcommand(subjects, args.front());
+    if (subject != nullptr) return subject->run(args.subspan(1), out, err);
   }
+  const auto values = parse_options(plan_subcommand, args, out);
+  if (!values) return exit_ok;
+  heed_only(*values, plan_subcommand, {""});
   CapacityRequest request = read_plan(*values);
   const CapacityPlan plan = answer_of(request, err);
   print_warnings(plan.warnings, err);
@@ -457,5 +446,45 @@ int run_plan(std::span<const std::string> args, std::ostream& out, std::ostream&
       std::any_of(plan.rows.begin(), plan.rows.end(), [](const PlanRow& row) { return row.meets; });
   return met ? exit_ok : exit_answer_is_no;
 }
+
+const Subcommand plan_subcommand{
+    .name = "plan",
+    .summary = "what-if questions: which machine, how many nodes, where scaling stops, cost",
+    .usages = {"MACHINE[,MACHINE] --bytes SIZE [options]",
+               "train|serve|moe MACHINE[,MACHINE] [options]"},
+    .answers =
+        "Answers what-if questions: how long a step's communication takes on which machine, where "
+        "scaling stops and why, what it costs, and what each change is worth. Or, instead of "
+        "collectives:",
+    .actions = plan_subjects,
+    .manual =
+        "A machine is a node template or a cluster, on the network of the smallest cluster of this "
+        "node if --fabric names none. Counts of nodes are 1..1024 (powers of two) or 4,8,12. Each "
+        "--set makes an alternative beside the unchanged machine: nic=RATE, nics=N, "
+        "oversubscription=K, latency=TIME, fabric=NAME, inside=pcie3|pcie4|pcie5, "
+        "placement=packed|interleaved|random|list:NODES|file:FILE, beside=MACHINE:N (nodes of "
+        "another kind on the same fabric); several joined by commas. Computing is not overlapped. "
+        "docs/what-if.md has examples.",
+    .examples =
+        {"plan dgx-h100 --nodes 64 --bytes 350GB --set nic=200Gb/s --set nics=4",
+         "plan dgx-h100 --nodes 1..1024 --model bert-large --compute-time 50ms --target-share 10%",
+         "plan train dgx-h100,dgx-a100 --nodes 8..64 --model llama3-70b --global-batch 512",
+         "plan dgx-h100,dgx-a100 --nodes 1..64 --model gpt-3-175b --compute-time 20s,50s",
+         "plan serve dgx-h100,dgx-b200 --model llama3-70b --tp 2,4,8 --batch 1,64",
+         "plan moe dgx-h100 --ep 8,16,32 --tokens 128 --set nic=200Gb/s"},
+    .argument = "topology",
+    .needs = "machine",
+    .first = "nodes bytes model set fabric compute-time target-time price env format",
+    .modes = {{"",
+               planned_machines() + counted_and_priced() +
+                   "bytes model parameters precision bucket collective nccl-version env "
+                   "compute-time scaling target-time target-share estimate",
+               "wide"}},
+    .formats = formats_with_page(),
+    .values = plan_values({{"model", texts("NAME")},
+                           {"precision", text("TYPE", "fp16")},
+                           {"collective", text("NAME", "all_reduce")}}),
+    .run = run_plan,
+};
 
 }  // namespace collsim::command

@@ -68,47 +68,14 @@ FailureRates read_failures(const po::variables_map& values) {
 
 }  // namespace
 
-void add_step_options(po::options_description& options) {
-  const auto text = [] { return po::value<std::string>(); };
-  options.add_options()  //
-      ("step", po::bool_switch(),
-       "plan for whole steps of training a --model of `collsim step`, in the quickest layout")(
-          "global-batch", po::value<std::int64_t>(), "with --step: sequences of a step")(
-          "seq", po::value<std::int64_t>(),
-          "likewise: tokens of a sequence (default: the model's)")(
-          "tp-overlap", text()->default_value("none"),
-          "likewise: calls beside products, as of `step`: none, backward or all")(
-          "tokens-total", text(), "likewise: of the whole training run, such as 300B or 1.4T")(
-          "deadline", text(), "likewise: of the run, such as 30d")("budget", po::value<double>(),
-                                                                   "likewise: money for the run")(
-          "hourly-budget", po::value<double>(),
-          "likewise: money an hour; each machine has as many nodes as that buys")(
-          "mtbf", text(), "likewise: of a GPU, from failure to failure (default: Llama 3's 2111d)")(
-          "checkpoint-time", text(), "likewise: that a checkpoint stops training (default 60s)")(
-          "restart-time", text(), "likewise: after a failure (default 10min)")(
-          "repair-time", text(), "likewise: until a failed node is back (default 24h)")(
-          "spares", po::value<std::int64_t>(),
-          "likewise: nodes that stand by (default: what pays)")(
-          "fault", po::value<std::vector<std::string>>()->composing(),
-          "likewise: what a fault of links costs, as of `run`: 'link: "
-          "node0/nic0, bandwidth: 50%'; "
-          "may be repeated, each by itself; several at once are joined by "
-          "semicolons")("by-speed", po::bool_switch(),
-                        "likewise: replicas on quicker GPUs get more "
-                        "microbatches, where nodes are of two kinds");
-}
-
 StepPlanRequest read_step_plan(const po::variables_map& values) {
   StepPlanRequest request;
   constexpr std::uint32_t most = 1'000'000;
   constexpr std::uint32_t max_tokens = 1U << 24;
-  const auto models = values.count("model") == 0 ? std::vector<std::string>()
-                                                 : values["model"].as<std::vector<std::string>>();
-  if (models.size() != 1)
-    throw InputError("plan --step: no model, or several", "--model NAME, one");
-  request.setup.model = find_transformer(models.front());
+  if (!values.contains("model")) throw InputError("plan train: no model", "--model NAME");
+  request.setup.model = find_transformer(values["model"].as<std::string>());
   if (!values.contains("global-batch")) {
-    throw InputError("plan --step: no --global-batch", "the sequences of a step");
+    throw InputError("plan train: no --global-batch", "the sequences of a step");
   }
   request.setup.global_batch = bounded_option(values, "global-batch", 1, most);
   if (values.contains("seq")) request.setup.sequence = bounded_option(values, "seq", 1, max_tokens);
@@ -120,11 +87,6 @@ StepPlanRequest read_step_plan(const po::variables_map& values) {
   if (values.contains("tokens-total")) {
     request.tokens =
         number_of(values, "tokens-total", counts_of_tokens, "a number such as 300B or 1.4T");
-  }
-  for (const char* const option : {"deadline", "budget"}) {
-    if (!values.contains(option) || request.tokens > 0) continue;
-    throw InputError(fmt::format("--{} without --tokens-total", option),
-                     "--tokens-total, such as 1T");
   }
   if (values.contains("deadline")) request.deadline = time_of(values, "deadline");
   if (values.contains("budget")) request.budget = money_of(values, "budget");

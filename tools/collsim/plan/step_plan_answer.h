@@ -9,11 +9,8 @@
 
 namespace collsim::command {
 
-/// Adds the options of `plan --step`.
-void add_step_options(boost::program_options::options_description& options);
-
-/// What they ask. Alternatives, prices and NCCL's run are the caller's to fill in. Throws
-/// InputError.
+/// What the options of `plan train` ask. Alternatives, prices and NCCL's run are the caller's to
+/// fill in. Throws InputError.
 StepPlanRequest read_step_plan(const boost::program_options::variables_map& values);
 
 /// Adds to machines what `--fault` says of them: for each fault an alternative of each machine.

@@ -17,42 +17,14 @@
 
 namespace collsim::command {
 
-namespace po = boost::program_options;
-
 namespace {
 
-constexpr std::string_view replay_usage =
-    "collsim replay TRACE... [options]\n"
-    "       collsim replay TRACE... -t MACHINE [--env NAME=VALUE] [--step N] [--write FILE]";
-constexpr std::string_view replay_epilogue =
-    "Says what a job did, by traces of PyTorch's profiler (Kineto), one of each rank, as JSON or\n"
-    ".json.gz: computing, communication, what of it nothing hides, calls by communicator,\n"
-    "operation and size, and who waits for whom. With traces of several ranks the wait for the\n"
-    "last rank is told from the transfer. The rank is the one in the trace's distributedInfo.\n"
-    "With -t, steps become programs: kernels take as long as traced, and calls what NCCL needs "
-    "for\n"
-    "them on that machine. Says how far the replay is from the trace, or what another machine or\n"
-    "other settings would change.\n"
-    "\n"
-    "  collsim replay rank0.json.gz rank1.json.gz\n"
-    "  collsim replay rank*.json -t dgx-h100 --env NCCL_MAX_NCHANNELS=4\n"
-    "  collsim replay rank*.json --format json";
-
+constexpr const char* no_machine = "a trace without a machine";
 constexpr double us_in_ms = 1000;
 /// GB/s of bytes a microsecond.
 constexpr double gbps_of_bytes_per_us = 1e-3;
 /// More rows are for programs.
 constexpr std::size_t max_class_rows = 24;
-
-po::options_description replay_options() {
-  po::options_description options("options");
-  options.add_options()  //
-      ("trace", po::value<std::vector<std::string>>()->composing(),
-       "traces, one of each rank; --trace may be omitted");
-  add_replay_options(options);
-  add_format_option(options, {Format::table, Format::json});
-  return options;
-}
 
 /// Of the transfer where it is known, else of the whole kernel.
 double algbw_of(const CallClass& row) {
@@ -157,21 +129,17 @@ Answer summary_answer(const TraceSummary& summary) {
   return answer;
 }
 
-}  // namespace
-
 int run_replay(std::span<const std::string> args, std::ostream& out, std::ostream&) {
-  const auto values =
-      parse_options(replay_options(), replay_usage, replay_epilogue, "trace", args, out);
+  const auto values = parse_options(replay_subcommand, args, out);
   if (!values) return exit_ok;
-  if (!values->contains("trace")) {
-    throw InputError("replay: no trace", "collsim replay TRACE..., or --help");
-  }
+  const bool has_machine = values->contains("topology");
+  if (!has_machine) heed_only(*values, replay_subcommand, {no_machine});
   std::vector<RankTrace> traces;
-  for (const std::string& file : (*values)["trace"].as<std::vector<std::string>>()) {
+  for (const std::string& file : (*values)["file"].as<std::vector<std::string>>()) {
     traces.push_back(read_job_trace(file));
   }
   const Format format = format_option(*values);
-  if (has_machine(*values)) {
+  if (has_machine) {
     const auto& machine = (*values)["topology"].as<std::string>();
     write_answer(format, replay_answer(machine, replay_steps(*values, traces)), out);
   } else {
@@ -179,5 +147,34 @@ int run_replay(std::span<const std::string> args, std::ostream& out, std::ostrea
   }
   return exit_ok;
 }
+
+}  // namespace
+
+const Subcommand replay_subcommand{
+    .name = "replay",
+    .summary = "say what a job did, by its profiler's traces: calls, waits, exposed time",
+    .usages = {"TRACE... [options]", "TRACE... -t MACHINE [--env K=V] [--step N] [--write FILE]"},
+    .answers =
+        "Says what a job did, by traces of PyTorch's profiler (Kineto), one of each rank, as JSON "
+        "or .json.gz: computing, communication, what of it nothing hides, calls by communicator, "
+        "operation and size, and who waits for whom.",
+    .manual =
+        "With traces of several ranks the wait for the last rank is told from the transfer. The "
+        "rank is the one in the trace's distributedInfo. With -t, steps become programs: kernels "
+        "take as long as traced, and calls what NCCL needs for them on that machine, rank i on its "
+        "GPU i. Says how far the replay is from the trace, or what another machine or other "
+        "settings would change.",
+    .examples = {"replay rank0.json.gz rank1.json.gz",
+                 "replay rank*.json -t dgx-h100 --env NCCL_MAX_NCHANNELS=4",
+                 "replay rank*.json --format json"},
+    .argument = "file",
+    .needs = "trace",
+    .first = "topology nodes env step write kernel-time simulate format",
+    .modes = {{no_machine, "file"},
+              {"a replay", "file topology nodes env step write kernel-time simulate"}},
+    .formats = {Format::table, Format::json},
+    .values = {{"file", texts("FILE")}, {"step", number()}},
+    .run = run_replay,
+};
 
 }  // namespace collsim::command

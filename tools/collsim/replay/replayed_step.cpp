@@ -173,32 +173,6 @@ GpuSharing sharing_on(const Topology& topology) {
 
 }  // namespace
 
-void add_replay_options(po::options_description& options) {
-  options.add_options()  //
-      ("topology,t", po::value<std::string>(),
-       "replay steps on this machine: rank i on its GPU i")  //
-      ("nodes", po::value<std::int64_t>(), "with -t: as many nodes of the machine's kind")(
-          "env", po::value<std::vector<std::string>>()->composing(),
-          "with -t: a variable of NCCL's, NAME=VALUE; may be repeated")(
-          "step", po::value<std::int64_t>(), "with -t: the step, from 0 (default: all)")(
-          "write", po::value<OutputFile>(),
-          "with -t: write the step as a program, for `collsim step`")(
-          "kernel-time", po::value<double>(),
-          "with -t: kernels take so many times as long, such as 0.5 on GPUs twice as quick")(
-          "simulate", po::bool_switch(), "with -t: simulate calls instead of estimating them");
-}
-
-bool has_machine(const po::variables_map& values) {
-  if (values.contains("topology")) return true;
-  for (const char* const option : {"nodes", "env", "step", "write", "kernel-time"}) {
-    if (values.contains(option)) {
-      throw InputError(fmt::format("--{} without a machine", option), "-t MACHINE");
-    }
-  }
-  if (values["simulate"].as<bool>()) throw InputError("--simulate without a machine", "-t MACHINE");
-  return false;
-}
-
 std::vector<StepReplay> replay_steps(const po::variables_map& values,
                                      const std::vector<RankTrace>& traces) {
   const Topology topology = replay_machine(values);

@@ -16,12 +16,6 @@ struct StepReplay {
   ReplayedStep replayed{};
 };
 
-/// Adds the options of a replay on a machine.
-void add_replay_options(boost::program_options::options_description& options);
-
-/// Whether a machine is asked for. Throws InputError for options that mean nothing without one.
-bool has_machine(const boost::program_options::variables_map& values);
-
 /// Replays the steps of traces on the machine that options name: all, or the one that --step names.
 /// Writes the program of the last of them where --write asks for it. Throws InputError.
 std::vector<StepReplay> replay_steps(const boost::program_options::variables_map& values,

@@ -9,7 +9,7 @@
 #include "models/nccl/symmetric_setting.h"
 #include "models/peer_kernels/registered_calls.h"
 #include "sim/base/input_error.h"
-#include "tools/collsim/core/modes.h"
+#include "tools/collsim/core/options.h"
 #include "tools/collsim/core/warnings.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/call_rows.h"
@@ -55,16 +55,16 @@ void write_registered_rows(const CallRequest& request, bool simulated, CallPrint
 }  // namespace
 
 bool answer_kernel_question(const boost::program_options::variables_map& values,
-                            std::string_view command, std::span<const std::string> args,
+                            const Subcommand& subcommand, std::span<const std::string> args,
                             std::ostream& out, std::ostream& err) {
   const bool registered = asks_for_registered(values);
   const auto question = registered ? std::nullopt : kernel_question(values);
   if (!registered && !question) return false;
-  heed_only(values, command, {registered ? "--registered" : "--kernels"});
-  const bool simulated = command == "run";
+  heed_only(values, subcommand, {registered ? "--registered" : "--kernels"});
+  const bool simulated = subcommand.name == "run";
   const CallRequest request =
       registered ? read_registered_request(values, err) : read_kernel_request(values, err);
-  const auto printer = make_call_printer(request.format, command_text(command, args), out);
+  const auto printer = make_call_printer(request.format, command_text(subcommand.name, args), out);
   if (registered) {
     write_registered_rows(request, simulated, *printer, err);
   } else {

@@ -9,10 +9,10 @@
 namespace collsim::command {
 
 /// Answers a question with --registered or --kernels, by rows for each kernel that it names, in
-/// their order; false for any other question. `command` is `run`, which simulates (PeerCalls), or
+/// their order; false for any other question. The command is `run`, which simulates (PeerCalls), or
 /// `estimate`. Throws InputError, also for options that such a question does not heed.
 bool answer_kernel_question(const boost::program_options::variables_map& values,
-                            std::string_view command, std::span<const std::string> args,
+                            const Subcommand& subcommand, std::span<const std::string> args,
                             std::ostream& out, std::ostream& err);
 
 }  // namespace collsim::command

@@ -4,14 +4,63 @@
 
 #include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"
-#include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/numbers.h"
+#include "tools/collsim/core/options.h"
 #include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/replace_file.h"
+#include "tools/collsim/request/machine_request.h"
 
 namespace collsim::command {
 
 namespace po = boost::program_options;
+
+namespace {
+
+/// Of every question about a call.
+std::string question_options() {
+  return machine_options() + "scenario calibration fault seed collective datatype ";
+}
+
+}  // namespace
+
+std::string machine_options() {
+  return "topology nodes fabric ranks ranks-per-node rank-list ";
+}
+
+std::string size_options() {
+  return "minbytes maxbytes stepfactor stepbytes ";
+}
+
+std::vector<Mode> call_modes(const std::string& heeded, const std::string& by_nccl,
+                             const std::string& textbook, const std::string& shown) {
+  const std::string call = question_options() + "root schedule algorithm protocol " + heeded + ' ';
+  return {
+      {"NCCL's schedule", call + "op env nccl-version in-place graph " + by_nccl, shown},
+      {"a textbook schedule", call + "alpha bandwidth channels chunk " + textbook, shown},
+  };
+}
+
+Mode kernel_mode(const std::string& heeded, const std::string& shown) {
+  return {"--kernels", question_options() + "kernels algorithm env nccl-version graph " + heeded,
+          shown};
+}
+
+Mode registered_mode(const std::string& heeded, const std::string& shown) {
+  return {"--registered",
+          question_options() +
+              "registered root schedule op algorithm protocol env nccl-version in-place "
+              "graph " +
+              heeded,
+          shown};
+}
+
+std::vector<Mode> sweep_modes(const std::string& of_calls) {
+  const std::string sizes = size_options();
+  std::vector<Mode> modes = call_modes(sizes + of_calls, "nccl-estimate", "op", "wide");
+  modes.push_back(kernel_mode(sizes, "wide"));
+  modes.push_back(registered_mode(sizes, "wide"));
+  return modes;
+}
 
 Bytes only_size(std::string_view command, const po::variables_map& values,
                 const CallRequest& request) {
@@ -23,12 +72,7 @@ Bytes only_size(std::string_view command, const po::variables_map& values,
 }
 
 std::optional<Rank> ranks_of_node(const po::variables_map& values, Rank ranks) {
-  if (values.count("nodes") == 0) {
-    if (values.count("ranks-per-node") == 0) return std::nullopt;
-    const int given = values["ranks-per-node"].as<int>();
-    if (given >= 1) return static_cast<Rank>(given);
-    throw InputError(fmt::format("--ranks-per-node: {}", given), "1 or more");
-  }
+  if (values.count("nodes") == 0) return count_option(values, "ranks-per-node");
   if (values.count("ranks-per-node") != 0) {
     throw InputError("both --nodes and --ranks-per-node", "one of them");
   }
@@ -38,14 +82,14 @@ std::optional<Rank> ranks_of_node(const po::variables_map& values, Rank ranks) {
                    "a divisor of the ranks");
 }
 
-void heed_schedules(std::string_view command, const po::variables_map& values,
+void heed_schedules(const Subcommand& subcommand, const po::variables_map& values,
                     const CallRequest& request, const std::string& by_nccl,
                     const std::string& textbook) {
   std::vector<std::string> names;
   for (const RunSpec& run : request.scenario.runs) {
     names.push_back(run.schedule == ScheduleKind::nccl ? by_nccl : textbook);
   }
-  heed_only(values, command, names);
+  heed_only(values, subcommand, names);
 }
 
 std::string output_file(std::string_view command, std::string_view form,

@@ -4,11 +4,36 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/base/units.h"
+#include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
+
+/// Names of options, as modes have them: which machine and which of its GPUs; a list of sizes.
+std::string machine_options();
+std::string size_options();
+
+/// The modes of a question about a call: by NCCL's schedule, and by a textbook's. Both heed what
+/// questions have in common and `heeded`; `by_nccl` and `textbook` are what else one of them does.
+std::vector<Mode> call_modes(const std::string& heeded, const std::string& by_nccl,
+                             const std::string& textbook, const std::string& shown = {});
+/// The modes of `run` and `estimate`, whose rows are of a list of sizes: of calls, peer kernels and
+/// registered buffers. Calls heed `of_calls`, too.
+std::vector<Mode> sweep_modes(const std::string& of_calls);
+
+/// What the manuals of questions about a call have in common.
+inline constexpr std::string_view call_manual =
+    "Without -c it is an all_reduce. --alpha, --bandwidth and --ranks, in place of a machine, make "
+    "the textbook's: --nodes or --ranks-per-node (1) say which ranks are on one node. Schedule "
+    "textbook is the default for algorithms that NCCL has not, and on machines with calibration "
+    "ideal. docs/formats.md lists the keys of faults; --seed is that of their jitter.";
+
+/// The modes of questions about peer kernels and registered buffers.
+Mode kernel_mode(const std::string& heeded, const std::string& shown = {});
+Mode registered_mode(const std::string& heeded, const std::string& shown = {});
 
 // Options of subcommands that show one call. `command` is the subcommand's name, for messages.
 
@@ -25,8 +50,9 @@ std::string output_file(std::string_view command, std::string_view form,
 
 /// Refuses options that no run of the request heeds: those of `by_nccl` or `textbook`, the names of
 /// the command's modes for the two kinds of schedules, are heeded by such runs.
-void heed_schedules(std::string_view command, const boost::program_options::variables_map& values,
-                    const CallRequest& request, const std::string& by_nccl = "NCCL's schedule",
+void heed_schedules(const Subcommand& subcommand,
+                    const boost::program_options::variables_map& values, const CallRequest& request,
+                    const std::string& by_nccl = "NCCL's schedule",
                     const std::string& textbook = "a textbook schedule");
 
 }  // namespace collsim::command

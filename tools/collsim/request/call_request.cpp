@@ -20,7 +20,6 @@
 #include "sim/topologies/alpha_beta.h"
 #include "sim/topologies/cluster_name.h"
 #include "sim/topologies/loader.h"
-#include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/size_option.h"
@@ -81,7 +80,6 @@ void override_sizes(const po::variables_map& values, Sizes& sizes) {
     sizes.step = {};
   }
   if (const auto step = given<Bytes>(values, "stepbytes")) {
-    if (values.count("stepfactor") != 0) throw InputError("both -i and -f", "one of them");
     if (step->count == 0) throw InputError("--stepbytes: 0", "1 or more bytes");
     sizes.step = *step;
   }
@@ -141,14 +139,7 @@ void override_runs(const po::variables_map& values, Scenario& scenario) {
 
 /// Whether the machine is given by --alpha and --bandwidth.
 bool is_two_numbers(const po::variables_map& values) {
-  const bool alpha = values.count("alpha") != 0;
-  const bool bandwidth = values.count("bandwidth") != 0;
-  if (!alpha && !bandwidth) return false;
-  if (alpha != bandwidth) {
-    throw InputError(alpha ? "--alpha without --bandwidth" : "--bandwidth without --alpha",
-                     "both, such as --alpha 1us --bandwidth 50GB/s");
-  }
-  return true;
+  return values.count("alpha") != 0;
 }
 
 /// The GPUs of --rank-list, else the first ones.
@@ -225,10 +216,7 @@ Scenario read_scenario(const po::variables_map& values) {
   if (const auto collective = asked_collective(values)) scenario.collective = *collective;
   if (const auto ranks = count_option(values, "ranks")) scenario.ranks = ranks;
   if (const auto ranks = count_option(values, "ranks-per-node")) scenario.ranks_per_node = ranks;
-  if (const auto root = given<int>(values, "root")) {
-    if (*root < 0) throw InputError(fmt::format("--root: {}", *root), "a rank, 0 or more");
-    scenario.root = static_cast<Rank>(*root);
-  }
+  if (values.count("root") != 0) scenario.root = bounded_option(values, "root", 0, gpu_limit);
   if (const auto calibration = given<std::string>(values, "calibration")) {
     scenario.calibration = named_calibration(*calibration);
   }
@@ -245,89 +233,6 @@ Scenario read_scenario(const po::variables_map& values) {
 }
 
 }  // namespace
-
-namespace {
-
-void add_subject_options(po::options_description& options) {
-  options.add_options()  //
-      ("scenario", po::value<std::string>(),
-       "scenario or machine: a file, or a shipped name; --scenario may be omitted")  //
-      ("alpha", po::value<std::string>(),
-       "with --bandwidth and --ranks, instead of a machine: the textbook's machine, where a "
-       "message takes alpha + bytes / bandwidth; such as 1us; --nodes or --ranks-per-node (default "
-       "1) say which ranks are on one node")  //
-      ("bandwidth", po::value<std::string>(),
-       "with --alpha: of every rank, each way, such as 50GB/s");
-}
-
-void add_call_options(po::options_description& options) {
-  options.add_options()                                                                     //
-      ("collective,c", po::value<std::string>(), "default all_reduce; see `collsim list`")  //
-      ("datatype,d", po::value<Datatype>(),
-       "as in nccl-tests: float, half, ... (default float)")                          //
-      ("op,o", po::value<ReductionOp>(), "sum, prod, min, max or avg (default sum)")  //
-      ("root,r", po::value<int>(),
-       "root of a broadcast, reduce, gather or scatter (default 0)")  //
-      ("algorithm,a", po::value<std::string>(),
-       "one or several, comma-separated (default: NCCL's choice; textbook: the collective's first "
-       "in `collsim list`)")  //
-      ("protocol,p", po::value<Protocol>(),
-       "ll, ll128 or simple (default: NCCL's choice; textbook: simple)")  //
-      ("schedule", po::value<ScheduleKind>(),
-       "nccl (default): as NCCL chooses and runs it; textbook: default for algorithms that NCCL "
-       "does not have, and on machines with calibration ideal");
-}
-
-void add_nccl_options(po::options_description& options) {
-  add_release_options(options);
-  options.add_options()  //
-      ("in-place", po::bool_switch(),
-       "NCCL only: the send buffer is the receive buffer, which saves copies")  //
-      ("graph", po::bool_switch(),
-       "predict calls of a CUDA graph, which the CPU does not issue one by one")  //
-      ("channels", po::value<int>(),
-       "textbook only: channels that share the data (default: as many as NCCL uses on that "
-       "machine; 1 with calibration ideal)")  //
-      ("chunk", po::value<Bytes>(),
-       "textbook only: largest chunk; larger buffers are pipelined in loops; 0 is unlimited "
-       "(default: NCCL's; unlimited with calibration ideal)");
-}
-
-void add_size_options(po::options_description& options, RequestedSizes sizes) {
-  const bool one = sizes == RequestedSizes::one;
-  options.add_options()  //
-      ("minbytes,b", po::value<Bytes>(), one ? "the size" : "smallest size (default 8)");
-  if (one) return;
-  options.add_options()                                                          //
-      ("maxbytes,e", po::value<Bytes>(), "largest size (default 1G)")            //
-      ("stepfactor,f", po::value<double>(), "factor between sizes (default 2)")  //
-      ("stepbytes,i", po::value<Bytes>(), "bytes between sizes, instead of a factor");
-  if (sizes != RequestedSizes::sweep) return;
-  options.add_options()  //
-      ("nccl-estimate", po::bool_switch(),
-       "also show NCCL's own estimate, by which it chooses")  //
-      ("wide", po::bool_switch(), "show all columns (default: those that fit into 80 characters)");
-}
-
-}  // namespace
-
-po::options_description request_options(RequestedSizes sizes, std::vector<Format> formats) {
-  po::options_description options("Question");
-  add_subject_options(options);
-  add_machine_options(options);
-  add_call_options(options);
-  add_nccl_options(options);
-  add_size_options(options, sizes);
-  options.add_options()  //
-      ("calibration", po::value<std::string>(),
-       "cost constants: a file, or a shipped name such as ideal (default: the topology's)")  //
-      ("fault", po::value<std::vector<std::string>>()->composing(),
-       "a fault of the machine, such as 'link: node0/nic0, bandwidth: 10%'; may be repeated; "
-       "docs/formats.md lists the keys")  //
-      ("seed", po::value<std::int64_t>(), "random seed of the faults' jitter (default 0)");
-  if (!formats.empty()) add_format_option(options, std::move(formats));
-  return options;
-}
 
 CallRequest read_request(const po::variables_map& values, std::ostream& err) {
   CallRequest request;

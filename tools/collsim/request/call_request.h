@@ -30,17 +30,6 @@ struct CallRequest {
   bool nccl_estimate = false;  ///< show NCCL's own estimate
 };
 
-/// Whether a command takes a sweep of sizes or one size.
-enum class RequestedSizes : std::uint8_t {
-  sweep,    ///< a row for each, with the options that say what rows show
-  several,  ///< that are answered together
-  one,
-};
-
-/// The options that define a question, and `--format` with the offered `formats`, if there are any.
-boost::program_options::options_description request_options(
-    RequestedSizes sizes = RequestedSizes::sweep, std::vector<Format> formats = formats_of_rows());
-
 /// Reads the scenario file, if one is given. Options override it. Prints warnings about the machine
 /// and its calibration to `err`. Throws InputError.
 CallRequest read_request(const boost::program_options::variables_map& values, std::ostream& err);

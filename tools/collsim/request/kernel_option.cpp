@@ -9,25 +9,8 @@ namespace collsim::command {
 
 namespace po = boost::program_options;
 
-void add_kernel_option(po::options_description& options) {
-  options.add_options()(
-      "kernels", po::value<std::string>(),
-      "all-reduces by the kernels of an engine that adds up in peers' memory, as its release runs "
-      "them: vllm, sglang, tensorrt-llm, pytorch, or vllm:0.14; -a then names kernels: one_shot, "
-      "two_shot, multimem_one_shot, multimem_two_shot, multimem, nccl (docs/decode.md)");
-}
-
-void add_registered_option(po::options_description& options) {
-  options.add_options()(
-      "registered", po::bool_switch(),
-      "both buffers are registered with NCCL as windows (ncclCommWindowRegister), "
-      "so that its kernels on symmetric memory run (2.27 on)");
-}
-
 bool asks_for_registered(const po::variables_map& values) {
-  if (!values["registered"].as<bool>()) return false;
-  if (values.count("kernels") == 0) return true;
-  throw InputError("both --kernels and --registered", "one of them");
+  return values["registered"].as<bool>();
 }
 
 std::vector<std::string> kernels_named(const po::variables_map& values) {

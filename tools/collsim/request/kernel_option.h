@@ -11,13 +11,7 @@
 
 namespace collsim::command {
 
-/// Adds --kernels.
-void add_kernel_option(boost::program_options::options_description& options);
-
-/// Adds --registered.
-void add_registered_option(boost::program_options::options_description& options);
-
-/// Whether it is given. Throws InputError beside --kernels.
+/// Whether --registered is given.
 bool asks_for_registered(const boost::program_options::variables_map& values);
 
 /// The names of -a; none without it.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "models/call/rank_gpus.h"
 #include "models/imports/machine_parts.h"
@@ -10,40 +11,16 @@
 #include "sim/topologies/loader.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/request/rank_list.h"
-#include "tools/collsim/request/word_options.h"
 
 namespace collsim::command {
 
 namespace po = boost::program_options;
 
-void add_machine_options(po::options_description& options) {
-  options.add_options()  //
-      ("topology,t", po::value<std::string>(),
-       "machine: a file, or a shipped name such as hgx-h200")                            //
-      ("ranks,n", po::value<int>(), "number of ranks: the first N GPUs (default: all)")  //
-      ("ranks-per-node", po::value<int>(),
-       "number of ranks of every node: its first N GPUs (default: all)")  //
-      ("nodes", po::value<std::int64_t>(),
-       "so many nodes of the machine, which are more or fewer than it has")  //
-      ("fabric", po::value<std::string>(),
-       "network between the nodes, instead of the machine's: a shipped one (`collsim topo list`) "
-       "or a file")  //
-      ("rank-list", po::value<std::string>(),
-       "use these GPUs, in the order of ranks: 0,2,4..6 or node1/gpu0,node0/gpu3");
-}
-
-void add_release_options(po::options_description& options) {
-  options.add_options()  //
-      ("env", po::value<std::vector<std::string>>()->composing(),
-       "NCCL variable K=V; may be repeated")  //
-      ("nccl-version", po::value<NcclVersion>(), "2.18 to 2.30 (default 2.30)");
-}
-
 std::optional<std::uint32_t> count_option(const po::variables_map& values, const char* option) {
   if (values.count(option) == 0) return std::nullopt;
-  const int value = values[option].as<int>();
+  const auto value = values[option].as<std::int64_t>();
   if (value < 1) throw InputError(fmt::format("--{}: {}", option, value), "1 or more");
-  return static_cast<std::uint32_t>(value);
+  return bounded_option(values, option, 1, std::numeric_limits<std::uint32_t>::max());
 }
 
 Machine asked_machine(const po::variables_map& values, const std::string& name) {
@@ -58,10 +35,6 @@ Machine asked_machine(const po::variables_map& values, const std::string& name) 
 std::optional<std::vector<DeviceId>> listed_gpus(const po::variables_map& values,
                                                  const Topology& topology) {
   if (values.count("rank-list") == 0) return std::nullopt;
-  for (const char* option : {"ranks", "ranks-per-node"}) {
-    if (values.count(option) == 0) continue;
-    throw InputError(fmt::format("both --rank-list and --{}", option), "one of them");
-  }
   return parse_rank_list(values["rank-list"].as<std::string>(), topology);
 }
 

@@ -11,12 +11,6 @@
 
 namespace collsim::command {
 
-/// Adds the options that say which machine a question is about, and which of its GPUs have ranks:
-/// --topology, --nodes, --fabric, --ranks, --ranks-per-node, --rank-list.
-void add_machine_options(boost::program_options::options_description& options);
-/// Adds those that say which NCCL runs there: --env, --nccl-version.
-void add_release_options(boost::program_options::options_description& options);
-
 /// The value of an option that counts something, such as --ranks; nothing where it is not given.
 /// Throws InputError for 0 and less.
 std::optional<std::uint32_t> count_option(const boost::program_options::variables_map& values,
@@ -26,8 +20,7 @@ std::optional<std::uint32_t> count_option(const boost::program_options::variable
 /// InputError.
 Machine asked_machine(const boost::program_options::variables_map& values, const std::string& name);
 
-/// The GPUs of --rank-list; nothing where it is not given. Throws InputError, also where another
-/// option says which GPUs have ranks.
+/// The GPUs of --rank-list; nothing where it is not given. Throws InputError.
 std::optional<std::vector<DeviceId>> listed_gpus(
     const boost::program_options::variables_map& values, const Topology& topology);
 

@@ -8,7 +8,7 @@
 #include "models/predict/predictor.h"
 #include "models/recordings/recording.h"
 #include "sim/base/input_error.h"
-#include "tools/collsim/core/modes.h"
+#include "sim/fabric/engine.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/replace_file.h"
@@ -29,19 +29,6 @@ namespace collsim::command {
 namespace po = boost::program_options;
 
 namespace {
-
-constexpr std::string_view usage = "collsim run [MACHINE|SCENARIO] [options]";
-constexpr std::string_view epilogue =
-    "Simulates the collective event by event and prints how long it takes. `bound` is a time that\n"
-    "no algorithm can beat on the ports that these GPUs can use. If the scenario names a\n"
-    "recording, the table also shows its times and the error of the prediction.\n"
-    "\n"
-    "  collsim run scenarios/hgx-h200-all-reduce.yaml\n"
-    "  collsim run -t hgx-h200 -a ring,tree -b 1M -e 1G -f 4\n"
-    "  collsim run -t hgx-h200 --schedule textbook -a ring -b 1M -e 1G -f 4\n"
-    "  collsim run -t switch-1024 -b 1G --format csv\n"
-    "  collsim run hgx-h200-all-reduce --format html > run.html\n"
-    "  collsim run --alpha 1us --bandwidth 50GB/s -n 8 -a ring,tree --sliders sliders.html";
 
 /// How the answers are to be computed.
 struct Approach {
@@ -95,28 +82,15 @@ void write_sliders(const CallRequest& request, const po::variables_map& values,
   replace_file(file, slider_page(start, command));
 }
 
-}  // namespace
-
 int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  po::options_description options = request_options(RequestedSizes::sweep, formats_with_page());
-  options.add_options()("engine",
-                        po::value<EngineName>()->default_value(EngineName::native, "auto"),
-                        "auto, native, simgrid or analytic")(
-      "exact", po::bool_switch(),
-      "simulate every message of every rank: continue no steady state, fold nothing");
-  options.add_options()("sliders", po::value<OutputFile>(),
-                        "write a page on which alpha, bandwidth, ranks and size can be moved, of a "
-                        "textbook's all_reduce on a machine of two numbers");
-  add_kernel_option(options);
-  add_registered_option(options);
-  const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
+  const auto values = parse_options(run_subcommand, args, out);
   if (!values) return exit_ok;
-  if (answer_kernel_question(*values, "run", args, out, err)) return exit_ok;
+  if (answer_kernel_question(*values, run_subcommand, args, out, err)) return exit_ok;
   const EngineName engine_name = (*values)["engine"].as<EngineName>();
   RunWatch watch(err, time_limit(*values));
   const Approach approach{engine_name, (*values)["exact"].as<bool>(), &watch};
   const CallRequest request = read_request(*values, err);
-  heed_schedules("run", *values, request);
+  heed_schedules(run_subcommand, *values, request);
   require_heeded(*values,
                  {{"exact", engine_name != EngineName::analytic, "an engine that simulates"}});
   write_sliders(request, *values, command_text("run", args));
@@ -127,5 +101,29 @@ int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& 
   printer->finish();
   return exit_ok;
 }
+
+}  // namespace
+
+const Subcommand run_subcommand{
+    .name = "run",
+    .summary = "simulate a collective: how long it takes, next to recorded times if there are any",
+    .usages = {"[MACHINE|SCENARIO] [options]"},
+    .answers =
+        "Simulates the collective event by event and prints how long it takes. `bound` is a time "
+        "that no algorithm can beat on the ports that these GPUs can use. If the scenario names a "
+        "recording, the table also shows its times and the error of the prediction.",
+    .manual = std::string(call_manual),
+    .examples = {"run hgx-h200 -a ring,tree -b 1M -e 1G -f 4", "run hgx-h200-all-reduce",
+                 "run --alpha 1us --bandwidth 50GB/s -n 8 -a ring,tree",
+                 "run hgx-h200 --schedule textbook -a ring -b 1M -e 1G -f 4",
+                 "run switch-1024 -b 1G --format csv",
+                 "run hgx-h200-all-reduce --format html > run.html",
+                 "run --alpha 1us --bandwidth 50GB/s -n 8 -a ring,tree --sliders sliders.html"},
+    .argument = "scenario",
+    .first = "topology ranks collective algorithm minbytes maxbytes stepfactor env fault format",
+    .modes = sweep_modes("engine exact sliders"),
+    .formats = formats_with_page(),
+    .run = run_run,
+};
 
 }  // namespace collsim::command

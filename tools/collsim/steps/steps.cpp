@@ -14,7 +14,6 @@
 #include "sim/base/json_text.h"
 #include "sim/base/text.h"
 #include "tools/collsim/core/format.h"
-#include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/output_file.h"
@@ -33,36 +32,13 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr std::string_view usage = "collsim steps [MACHINE|SCENARIO] [--algorithm A] [options]";
-constexpr std::string_view epilogue =
-    "Shows what each rank sends in every step, and what it holds after the step.\n"
-    "Without a machine 4 ranks (-n), one per node (nvls: all in one), by a textbook's\n"
-    "algorithm or NCCL's nvls, nvls_tree, collnet_direct, collnet_chain or pat;\n"
-    "--alpha, --bandwidth and -b add times. On a machine one call is simulated: when\n"
-    "each message begins, how long it takes, what its sender waited for, and which\n"
-    "links it crosses.\n"
-    "\n"
-    "  collsim steps -a ring -n 4 --values\n"
-    "  collsim steps -a tree -n 8 --alpha 1us --bandwidth 50GB/s -b 1M\n"
-    "  collsim steps -t hgx-h200 -n 4 -a ring -b 1M --step 1..3\n"
-    "  collsim steps -a ring -n 4 --format markdown";
-
+constexpr const char* no_machine = "steps without a machine";
 constexpr std::uint32_t text_messages = 64;
 constexpr std::uint32_t max_messages = 1'000'000;
 constexpr Rank default_ranks = 4;
 
 bool on_machine(const po::variables_map& values) {
   return is_given(values, "topology") || is_given(values, "scenario");
-}
-
-/// Of an option that request_options() declares as an int.
-std::uint32_t int_option(const po::variables_map& values, const char* option, std::uint32_t least,
-                         std::uint32_t most) {
-  const int value = values[option].as<int>();
-  if (value >= static_cast<int>(least) && value <= static_cast<int>(most)) {
-    return static_cast<std::uint32_t>(value);
-  }
-  throw InputError(fmt::format("--{}: {}", option, value), fmt::format("{} to {}", least, most));
 }
 
 /// "10us..20us".
@@ -99,19 +75,6 @@ LessonChoice read_choice(const po::variables_map& values) {
   return choice;
 }
 
-/// Options that only a simulated call has.
-void refuse_machine_options(const po::variables_map& values) {
-  constexpr std::array names{"rank-list", "datatype", "op",           "protocol",
-                             "schedule",  "env",      "nccl-version", "in-place",
-                             "graph",     "channels", "chunk",        "calibration",
-                             "fault",     "seed",     "channel",      "messages"};
-  for (const char* name : names) {
-    if (!is_given(values, name)) continue;
-    throw InputError(fmt::format("--{} without a machine", name),
-                     "-t MACHINE, such as -t hgx-h200");
-  }
-}
-
 std::optional<LessonCosts> read_costs(const po::variables_map& values) {
   const std::size_t given =
       values.count("alpha") + values.count("bandwidth") + values.count("minbytes");
@@ -133,9 +96,9 @@ std::optional<LessonCosts> read_costs(const po::variables_map& values) {
 
 /// Of algorithms by their names, on no machine.
 std::vector<Lesson> lessons_of_plans(const po::variables_map& values, const LessonChoice& choice) {
-  refuse_machine_options(values);
-  const Rank ranks = is_given(values, "ranks") ? int_option(values, "ranks", 1, max_replayed_ranks)
-                                               : default_ranks;
+  const Rank ranks = is_given(values, "ranks")
+                         ? bounded_option(values, "ranks", 1, max_replayed_ranks)
+                         : default_ranks;
   const Collective collective = is_given(values, "collective")
                                     ? parse_collective(values["collective"].as<std::string>())
                                     : Collective::all_reduce;
@@ -143,7 +106,7 @@ std::vector<Lesson> lessons_of_plans(const po::variables_map& values, const Less
                                     ? values["algorithm"].as<std::string>()
                                     : algorithm_names(collective).front();
   const Rank root =
-      is_given(values, "root") ? int_option(values, "root", 0, max_replayed_ranks - 1) : 0;
+      is_given(values, "root") ? bounded_option(values, "root", 0, max_replayed_ranks - 1) : 0;
   const std::optional<LessonCosts> costs = read_costs(values);
   std::vector<Lesson> lessons;
   for (const std::string& name : split(algorithm, ',')) {
@@ -206,31 +169,21 @@ void write_msccl(const std::vector<Lesson>& lessons, const std::string& file) {
   replace_file(file, msccl_xml(transfers_of(plan), plan.algorithm));
 }
 
-po::options_description lesson_options() {
-  auto options =
-      request_options(RequestedSizes::one, {Format::text, Format::markdown, Format::json});
-  options.add_options()                                                                 //
-      ("step", po::value<std::string>(), "show only these steps, such as 3 or 1,4..6")  //
-      ("values", po::bool_switch(), "put numbers into the buffers, and add them")       //
-      ("channel", po::value<std::int64_t>(),
-       "of a simulated call: show this channel (default: the first that sends)")  //
-      ("messages", po::value<std::int64_t>(),
-       "of a simulated call: show at most so many messages (default 64, in JSON all)")  //
-      ("msccl", po::value<OutputFile>(),
-       "write the schedule to this file, as MSCCL's XML (of one algorithm without a machine)")  //
-      ("time", po::value<std::string>(),
-       "show messages that begin in it, and its timeline, such as 10us..25us");
-  return options;
+std::vector<Mode> steps_modes() {
+  std::vector<Mode> modes = call_modes("minbytes step values channel messages time", "", "");
+  modes.push_back({no_machine,
+                   "algorithm collective ranks ranks-per-node nodes root alpha bandwidth minbytes "
+                   "step values time msccl"});
+  return modes;
 }
 
-}  // namespace
-
 int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  const auto values = parse_options(lesson_options(), usage, epilogue, "scenario", args, out);
+  const auto values = parse_options(steps_subcommand, args, out);
   if (!values) return exit_ok;
   const Format format = format_option(*values);
   const LessonChoice choice = read_choice(*values);
   if (!on_machine(*values)) {
+    heed_only(*values, steps_subcommand, {no_machine});
     const std::vector<Lesson> lessons = lessons_of_plans(*values, choice);
     if (values->contains("msccl")) {
       write_msccl(lessons, (*values)["msccl"].as<OutputFile>().name);
@@ -238,10 +191,35 @@ int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream
     print_lessons(lessons, format, out);
     return print_faults(lessons, ranks_of_node(*values, lessons.front().plan.ranks()), err);
   }
-  if (values->contains("msccl")) throw InputError("--msccl with a machine", "-a and -n alone");
   const CallRequest request = read_request(*values, err);
+  heed_schedules(steps_subcommand, *values, request);
   print_lessons(lessons_of_calls(*values, request, choice, err), format, out);
   return exit_ok;
 }
+
+}  // namespace
+
+const Subcommand steps_subcommand{
+    .name = "steps",
+    .summary = "show an algorithm step by step: what each rank sends, what buffers hold",
+    .usages = {"[--algorithm A] [options]", "MACHINE|SCENARIO -b SIZE [options]"},
+    .answers =
+        "Shows what each rank sends in every step, and what it holds after the step. Without a "
+        "machine 4 ranks (-n), one per node (nvls: all in one), by a textbook's algorithm or "
+        "NCCL's nvls, nvls_tree, collnet_direct, collnet_chain or pat.",
+    .manual =
+        "--alpha, --bandwidth and -b add times. On a machine one call is simulated: when each "
+        "message begins, how long it takes, what its sender waited for, and which links it "
+        "crosses.",
+    .examples = {"steps -a ring -n 4 --values",
+                 "steps -a tree -n 8 --alpha 1us --bandwidth 50GB/s -b 1M",
+                 "steps hgx-h200 -n 4 -a ring -b 1M --step 1..3",
+                 "steps -a ring -n 4 --format markdown"},
+    .argument = "scenario",
+    .first = "topology ranks collective algorithm minbytes alpha bandwidth step values format",
+    .modes = steps_modes(),
+    .formats = {Format::text, Format::markdown, Format::json},
+    .run = run_steps,
+};
 
 }  // namespace collsim::command

@@ -20,7 +20,6 @@
 #include "sim/fabric/engine.h"
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/core/interruption.h"
-#include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/output_file.h"
@@ -46,22 +45,6 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr std::string_view usage = "collsim sweep SCENARIO [options]";
-constexpr std::string_view epilogue =
-    "Runs every combination of the fields that the scenario's `sweep` lists (docs/formats.md), on\n"
-    "all cores. Rows come in a fixed order: the same bytes however many cores or hosts work. With\n"
-    "-o they go to a file as they come; after a kill, --resume goes on with it. Under mpirun the\n"
-    "processes share the work.\n"
-    "\n"
-    "  collsim sweep sweep-hgx-h200-buffers -o rows.csv\n"
-    "  collsim sweep sweep-hgx-h200-buffers -o rows.csv --resume\n"
-    "  collsim sweep sweep-hgx-h200-buffers --best-by size\n"
-    "  collsim sweep my-sweep.yaml --pareto time,nranks\n"
-    "  collsim sweep sweep-hgx-h200-buffers --format html > sweep.html\n"
-    "  mpirun -n 64 collsim sweep my-sweep.yaml -o rows.jsonl";
-
-constexpr std::uint32_t max_threads = 4096;
-
 /// What is asked for, besides the scenario.
 struct SweepOrder {
   std::filesystem::path scenario;
@@ -76,34 +59,9 @@ struct SweepOrder {
   std::string command;  ///< as it was asked
 };
 
-po::options_description sweep_options() {
-  po::options_description options("options");
-  options.add_options()  //
-      ("scenario", po::value<std::string>(), "a scenario with a sweep: a file, or a shipped name")(
-          "output,o", po::value<OutputFile>(),
-          "write the rows to this file: JSON Lines if it ends in .jsonl, else CSV")  //
-      ("resume", po::bool_switch(),
-       "go on with the file of -o, where an earlier sweep was ended")  //
-      ("best-by", po::value<std::string>(),
-       "print only the fastest row for each value of a column, such as size")  //
-      ("pareto", po::value<std::string>(),
-       "print only rows that no other beats in all of these columns: time,nranks")  //
-      ("threads", po::value<std::int64_t>(),
-       "threads of each process (default: all cores; 1 under mpirun)")  //
-      ("engine", po::value<EngineName>()->default_value(EngineName::native, "auto"),
-       "auto, native, simgrid or analytic")  //
-      ("exact", po::bool_switch(), "simulate every message of every rank, as `collsim run`");
-  add_format_option(options,
-                    {Format::table, Format::csv, Format::jsonl, Format::markdown, Format::html});
-  return options;
-}
-
 SweepOrder read_order(const po::variables_map& values, std::span<const std::string> args,
                       bool under_mpirun) {
   SweepOrder order;
-  if (values.count("scenario") == 0) {
-    throw InputError("no scenario", "a scenario with a sweep, such as sweep-hgx-h200-buffers");
-  }
   const Subject subject = find_subject(values["scenario"].as<std::string>());
   if (subject.is_machine) {
     throw InputError(fmt::format("'{}' is a machine", values["scenario"].as<std::string>()),
@@ -119,19 +77,12 @@ SweepOrder read_order(const po::variables_map& values, std::span<const std::stri
   require_heeded(
       values,
       {{"exact", order.engine_name != EngineName::analytic, "an engine that simulates"},
-       {"threads", order.engine_name != EngineName::simgrid, "an engine that runs on several"},
-       {"resume", order.file.has_value(), "-o FILE"}});
-  order.threads = under_mpirun ? 1 : processors();
-  if (values.count("threads") != 0) {
-    order.threads = bounded_option(values, "threads", 1, max_threads);
-  }
+       {"threads", order.engine_name != EngineName::simgrid, "an engine that runs on several"}});
+  order.threads = thread_count(values, under_mpirun ? 1 : processors());
   // SimGrid has one simulation a process.
   if (order.engine_name == EngineName::simgrid) order.threads = 1;
   if (values.count("best-by") != 0) order.best_by = values["best-by"].as<std::string>();
   if (values.count("pareto") != 0) order.pareto = split(values["pareto"].as<std::string>(), ',');
-  if (!order.best_by.empty() && !order.pareto.empty()) {
-    throw InputError("both --best-by and --pareto", "one of them");
-  }
   return order;
 }
 
@@ -434,10 +385,8 @@ int follow(const SweepOrder& order, Processes& processes) {
   return exit_ok;
 }
 
-}  // namespace
-
 int run_sweep(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  const auto values = parse_options(sweep_options(), usage, epilogue, "scenario", args, out);
+  const auto values = parse_options(sweep_subcommand, args, out);
   if (!values) return exit_ok;
   const std::unique_ptr<Processes> processes = join_processes();
   const SweepOrder order = read_order(*values, args, processes != nullptr);
@@ -446,5 +395,32 @@ int run_sweep(std::span<const std::string> args, std::ostream& out, std::ostream
   }
   return follow(order, *processes);
 }
+
+}  // namespace
+
+const Subcommand sweep_subcommand{
+    .name = "sweep",
+    .summary = "run a scenario over a grid of fields, on all cores or under mpirun",
+    .usages = {"SCENARIO [options]"},
+    .answers =
+        "Runs every combination of the fields that the scenario's `sweep` lists (docs/formats.md), "
+        "on all cores. Rows come in a fixed order: the same bytes however many cores or hosts "
+        "work.",
+    .manual =
+        "With -o rows go to a file as they come, as JSON Lines if it ends in .jsonl, else as CSV; "
+        "after a kill, --resume goes on with it. Under mpirun the processes share the work, with "
+        "one thread each.",
+    .examples = {"sweep sweep-hgx-h200-buffers -o rows.csv",
+                 "sweep sweep-hgx-h200-buffers --best-by size",
+                 "sweep my-sweep.yaml --pareto time,nranks",
+                 "sweep sweep-hgx-h200-buffers -o rows.csv --resume",
+                 "sweep sweep-hgx-h200-buffers --format html > sweep.html"},
+    .argument = "scenario",
+    .needs = "scenario",
+    .first = "output resume best-by pareto threads engine exact format",
+    .modes = {{"", "scenario output resume best-by pareto threads engine exact"}},
+    .formats = {Format::table, Format::csv, Format::jsonl, Format::markdown, Format::html},
+    .run = run_sweep,
+};
 
 }  // namespace collsim::command

@@ -20,8 +20,8 @@ constexpr std::size_t gpu_limit_of_matrix = 1'024;
 
 BandwidthMatrix whole_matrix(const Topology& topology) {
   if (topology.gpus().size() > gpu_limit_of_matrix) {
-    throw InputError(fmt::format("--matrix: the machine has {} GPUs", topology.gpus().size()),
-                     "at most 1024 GPUs; without --matrix any number");
+    throw InputError(fmt::format("--pairs: the machine has {} GPUs", topology.gpus().size()),
+                     "at most 1024 GPUs; without --pairs any number");
   }
   return bandwidth_matrix(topology, {topology.gpus().begin(), topology.gpus().end()});
 }

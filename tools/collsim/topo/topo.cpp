@@ -28,22 +28,12 @@ namespace collsim::command {
 
 namespace {
 
-constexpr std::array actions{
-    Subcommand{"show", "draw a machine: devices, links, fabric and the bandwidth between GPUs",
-               topo_show},
-    Subcommand{"check",
-               "check files: load each, prove that all GPUs reach each other, summarise it",
-               topo_check},
-    Subcommand{"list", "list the shipped machines with their sizes and rates", topo_list},
-    Subcommand{"import", "make a topology from a file of NCCL's, nvidia-smi's or lstopo's",
-               topo_import},
-    Subcommand{"compose", "make a topology from a node template and a fabric", topo_compose},
-    Subcommand{"export", "write a machine's first node as NCCL's topology file", topo_export},
-};
+constexpr std::array<std::reference_wrapper<const Subcommand>, 6> actions{
+    topo_show_subcommand,   topo_check_subcommand,   topo_list_subcommand,
+    topo_import_subcommand, topo_compose_subcommand, topo_export_subcommand};
 
-std::string action_help() {
-  return "actions:\n" + help_lines(actions, 8) +
-         "\nEach action has --help. docs/formats.md describes the format of topologies.";
+Subcommands topo_actions() {
+  return actions;
 }
 
 }  // namespace
@@ -81,20 +71,12 @@ void print_warnings_of(const std::string& file, const Machine& machine, std::ost
   }
 }
 
-}  // namespace
-
 /// Checks every file, also those after a wrong one.
 int topo_check(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  std::vector<std::string> files;
-  std::vector<std::string> options;
-  for (const std::string& arg : args) (arg.starts_with('-') ? options : files).push_back(arg);
-  const auto values = parse_options(
-      boost::program_options::options_description("options"), "collsim topo check FILE...",
-      "FILE is a topology file, or the name of a shipped topology.", "", options, out);
+  const auto values = parse_options(topo_check_subcommand, args, out);
   if (!values) return exit_ok;
-  if (files.empty()) throw InputError("topo check: no file", "one file or more");
   int result = exit_ok;
-  for (const std::string& file : files) {
+  for (const std::string& file : (*values)["file"].as<std::vector<std::string>>()) {
     try {
       const Machine machine = load_machine(file);
       print_warnings_of(file, machine, err);
@@ -107,22 +89,50 @@ int topo_check(std::span<const std::string> args, std::ostream& out, std::ostrea
   return result;
 }
 
-std::span<const Subcommand> topo_actions() {
-  return actions;
-}
+}  // namespace
+
+const Subcommand topo_check_subcommand{
+    .name = "topo check",
+    .summary = "check files: load each, prove that all GPUs reach each other, summarise it",
+    .usages = {"FILE..."},
+    .answers =
+        "Checks files, or shipped topologies by their names: loads each, proves that all GPUs "
+        "reach each other, and summarises it.",
+    .manual = "",
+    .examples = {"topo check my-machine.yaml", "topo check topologies/*.yaml"},
+    .argument = "file",
+    .needs = "file",
+    .first = "file",
+    .modes = {{"", "file"}},
+    .values = {{"file", texts("FILE")}},
+    .run = topo_check,
+};
 
 int run_topo(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const bool has_action = !args.empty() && !args.front().starts_with('-');
   if (has_action) {
     const std::string& name = args.front();
-    return find_subcommand(actions, name, fmt::format("topo: '{}' is not an action", name))
+    return known_subcommand(actions, name, fmt::format("topo: '{}' is not an action", name))
         .run(args.subspan(1), out, err);
   }
-  if (parse_options(boost::program_options::options_description("options"),
-                    "collsim topo ACTION [options]", action_help(), "", args, out)) {
+  if (parse_options(topo_subcommand, args, out)) {
     throw InputError("topo: no action", "collsim topo show FILE, or --help");
   }
   return exit_ok;
 }
+
+const Subcommand topo_subcommand{
+    .name = "topo",
+    .summary = "show, check, list, import and compose machines",
+    .usages = {"ACTION [options]"},
+    .answers = "Shows, checks, lists, imports and composes machines.",
+    .actions = topo_actions,
+    .manual = "Each action has --help. docs/formats.md describes the format of topologies.",
+    .examples = {"topo show hgx-h200", "topo list", "topo check my-machine.yaml"},
+    .argument = "",
+    .first = "",
+    .modes = {},
+    .run = run_topo,
+};
 
 }  // namespace collsim::command

@@ -32,14 +32,6 @@ namespace {
 
 constexpr std::uint32_t max_nics = 256;
 
-void add_cluster_options(po::options_description& options) {
-  options.add_options()                                                               //
-      ("nodes", po::value<std::int64_t>()->default_value(1), "number of such nodes")  //
-      ("fabric", po::value<std::string>(),
-       "network between the nodes: a file, or a name from topologies/fabrics")  //
-      ("output,o", po::value<OutputFile>(), "write to this file");
-}
-
 /// Writes a cluster of a node. Loads it first, to be sure that it is valid.
 void write_cluster(ClusterText cluster, const po::variables_map& values, std::ostream& out,
                    std::ostream& err) {
@@ -73,24 +65,9 @@ ImportOptions read_gpu(const po::variables_map& values) {
   return {model, is_card(name), 0};
 }
 
-}  // namespace
-
 int topo_import(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  po::options_description options("options");
-  options.add_options()  //
-      ("file", po::value<std::string>(),
-       "topology file of NCCL's (a dump of NCCL_TOPO_DUMP_FILE, or one that a cloud ships); "
-       "`nvidia-smi topo -m`, also as Markdown or HTML; or `lstopo --of xml`")  //
-      ("gpu", po::value<std::string>(),
-       "model of the GPUs, such as H200, or \"H100 PCIe\" for cards; required for nvidia-smi's "
-       "matrix and for files that name GPUs by PCI class alone")  //
-      ("nics", po::value<std::int64_t>()->default_value(0), "number of NICs to add to a node");
-  add_cluster_options(options);
-  const auto values = parse_options(
-      options, "collsim topo import FILE [--gpu NAME] [--nodes N --fabric F] [-o OUT]",
-      "Makes a topology of a real machine, or of a cluster of such machines.", "file", args, out);
+  const auto values = parse_options(topo_import_subcommand, args, out);
   if (!values) return exit_ok;
-  if (!values->contains("file")) throw InputError("topo import: no file", "one file");
   const auto& file = (*values)["file"].as<std::string>();
   ImportOptions import = read_gpu(*values);
   import.added_nics = bounded_option(*values, "nics", 0, max_nics);
@@ -111,15 +88,31 @@ int topo_import(std::span<const std::string> args, std::ostream& out, std::ostre
   return exit_ok;
 }
 
+}  // namespace
+
+const Subcommand topo_import_subcommand{
+    .name = "topo import",
+    .summary = "make a topology from a file of NCCL's, nvidia-smi's or lstopo's",
+    .usages = {"FILE [--gpu NAME] [--nodes N --fabric F] [-o OUT]"},
+    .answers = "Makes a topology of a real machine, or of a cluster of such machines.",
+    .manual =
+        "FILE is a topology file of NCCL's (a dump of NCCL_TOPO_DUMP_FILE, or one that a cloud "
+        "ships); `nvidia-smi topo -m`, also as Markdown or HTML; or `lstopo --of xml`. --gpu is "
+        "required for nvidia-smi's matrix and for files that name GPUs by PCI class alone; \"H100 "
+        "PCIe\" is a card.",
+    .examples = {"topo import nccl-topo.xml -o mine.yaml", "topo import nvidia-smi.txt --gpu H100",
+                 "topo import nccl-topo.xml --nodes 4 --fabric ndr-fat-tree -o mine.yaml"},
+    .argument = "file",
+    .needs = "file",
+    .first = "file gpu nics nodes fabric output",
+    .modes = {{"", "file gpu nics nodes fabric output"}},
+    .values = {{"nodes", number(1)}},
+    .run = topo_import,
+};
+
 int topo_compose(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  po::options_description options("options");
-  options.add_options()("node", po::value<std::string>(),
-                        "node template: a file, or a name from topologies/nodes");
-  add_cluster_options(options);
-  const auto values = parse_options(
-      options, "collsim topo compose NODE [--nodes N --fabric F] [-o OUT]", "", "node", args, out);
+  const auto values = parse_options(topo_compose_subcommand, args, out);
   if (!values) return exit_ok;
-  if (!values->contains("node")) throw InputError("topo compose: no node", "a node template");
   const auto& name = (*values)["node"].as<std::string>();
   ClusterText cluster{
       name,
@@ -132,23 +125,44 @@ int topo_compose(std::span<const std::string> args, std::ostream& out, std::ostr
   return exit_ok;
 }
 
+const Subcommand topo_compose_subcommand{
+    .name = "topo compose",
+    .summary = "make a topology from a node template and a fabric",
+    .usages = {"NODE [--nodes N --fabric F] [-o OUT]"},
+    .answers = "Makes a topology of a node template and a fabric.",
+    .manual = "",
+    .examples = {"topo compose dgx-h100 --nodes 16 --fabric ndr-fat-tree -o my-cluster.yaml"},
+    .argument = "node",
+    .needs = "node",
+    .first = "node nodes fabric output",
+    .modes = {{"", "node nodes fabric output"}},
+    .values = {{"nodes", number(1)}},
+    .run = topo_compose,
+};
+
 int topo_export(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  po::options_description options("options");
-  options.add_options()  //
-      ("topology,t", po::value<std::string>(),
-       "machine: a file, or a shipped name; -t may be omitted")  //
-      ("output,o", po::value<OutputFile>(), "write to this file");
-  const auto values = parse_options(
-      options, "collsim topo export MACHINE [-o OUT]",
-      "Writes the machine's first node in the format of NCCL's topology dumps, for NCCL_TOPO_FILE.",
-      "topology", args, out);
+  const auto values = parse_options(topo_export_subcommand, args, out);
   if (!values) return exit_ok;
-  if (!values->contains("topology"))
-    throw InputError("topo export: no machine", "one file or name");
   const Topology topology = load_with_warnings((*values)["topology"].as<std::string>(), err);
   const NcclSystem system = system_from_topology(topology, newest_nccl_version);
   write_text(nccl_topology_text(system), *values, out);
   return exit_ok;
 }
+
+const Subcommand topo_export_subcommand{
+    .name = "topo export",
+    .summary = "write a machine's first node as NCCL's topology file",
+    .usages = {"MACHINE [-o OUT]"},
+    .answers =
+        "Writes the machine's first node in the format of NCCL's topology dumps, for "
+        "NCCL_TOPO_FILE.",
+    .manual = "",
+    .examples = {"topo export dgx-h100-x4 -o topo.xml"},
+    .argument = "topology",
+    .needs = "machine",
+    .first = "topology output",
+    .modes = {{"", "topology output"}},
+    .run = topo_export,
+};
 
 }  // namespace collsim::command

@@ -220,15 +220,10 @@ void print_markdown(std::ostream& out) {
   print_templates("Fabrics", "fabrics", out);
 }
 
-}  // namespace
-
 int topo_list(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
-  po::options_description options("options");
-  options.add_options()("wide", po::bool_switch(), "also show links and rates, in longer lines");
-  add_format_option(options, {Format::table, Format::csv, Format::json, Format::markdown});
-  const auto values =
-      parse_options(options, "collsim topo list [--wide] [--format F]", "", "", args, out);
+  const auto values = parse_options(topo_list_subcommand, args, out);
   if (!values) return exit_ok;
+  heed_only(*values, topo_list_subcommand, {""});
   const Format format = format_option(*values);
   if (format == Format::markdown) {
     print_markdown(out);
@@ -246,5 +241,23 @@ int topo_list(std::span<const std::string> args, std::ostream& out, std::ostream
   write_answer(format, answer, out);
   return exit_ok;
 }
+
+}  // namespace
+
+const Subcommand topo_list_subcommand{
+    .name = "topo list",
+    .summary = "list the shipped machines with their sizes and rates",
+    .usages = {"[--wide] [--format F]"},
+    .answers =
+        "Lists the shipped machines with their sizes, links and rates, and templates of nodes and "
+        "fabrics.",
+    .manual = "",
+    .examples = {"topo list", "topo list --wide", "topo list --format csv"},
+    .argument = "",
+    .first = "wide format",
+    .modes = {{"", "", "wide"}},
+    .formats = {Format::table, Format::csv, Format::json, Format::markdown},
+    .run = topo_list,
+};
 
 }  // namespace collsim::command

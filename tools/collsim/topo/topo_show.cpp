@@ -16,8 +16,6 @@
 
 namespace collsim::command {
 
-namespace po = boost::program_options;
-
 namespace {
 
 void show_machine(const Topology& topology, Format format, std::ostream& out) {
@@ -28,14 +26,14 @@ void show_machine(const Topology& topology, Format format, std::ostream& out) {
   } else if (format == Format::table) {
     show_topology(topology, out);
   } else {
-    throw InputError(fmt::format("--format {} without --matrix", to_string(format)),
+    throw InputError(fmt::format("--format {} without --pairs", to_string(format)),
                      "table, dot or svg");
   }
 }
 
 void show_matrix(const Topology& topology, Format format, std::ostream& out) {
   if (format == Format::dot || format == Format::svg) {
-    throw InputError(fmt::format("--format {} with --matrix", to_string(format)),
+    throw InputError(fmt::format("--format {} with --pairs", to_string(format)),
                      "table, csv, json or jsonl");
   }
   Answer answer;
@@ -45,25 +43,33 @@ void show_matrix(const Topology& topology, Format format, std::ostream& out) {
   write_answer(format, answer, out);
 }
 
-}  // namespace
-
 int topo_show(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  po::options_description options("options");
-  options.add_options()  //
-      ("topology,t", po::value<std::string>(),
-       "machine: a file, or a shipped name; -t may be omitted")  //
-      ("matrix", po::bool_switch(),
-       "print only the bandwidth between all GPUs (up to 1024 GPUs), not as dot or svg");
-  add_format_option(
-      options, {Format::table, Format::csv, Format::json, Format::jsonl, Format::dot, Format::svg});
-  const auto values = parse_options(options, "collsim topo show MACHINE [--matrix] [--format F]",
-                                    "", "topology", args, out);
+  const auto values = parse_options(topo_show_subcommand, args, out);
   if (!values) return exit_ok;
-  if (!values->contains("topology")) throw InputError("topo show: no machine", "one file or name");
   const Topology topology = load_with_warnings((*values)["topology"].as<std::string>(), err);
-  const auto show = (*values)["matrix"].as<bool>() ? show_matrix : show_machine;
+  const auto show = (*values)["pairs"].as<bool>() ? show_matrix : show_machine;
   show(topology, format_option(*values), out);
   return exit_ok;
 }
+
+}  // namespace
+
+const Subcommand topo_show_subcommand{
+    .name = "topo show",
+    .summary = "draw a machine: devices, links, fabric and the bandwidth between GPUs",
+    .usages = {"MACHINE [--pairs] [--format F]"},
+    .answers =
+        "Draws a machine: devices, links, fabric and the bandwidth between GPUs. --format svg "
+        "needs Graphviz.",
+    .manual = "",
+    .examples = {"topo show hgx-h200", "topo show dgx-h100-x4 --format svg > machine.svg",
+                 "topo show hgx-h200 --pairs --format csv"},
+    .argument = "topology",
+    .needs = "machine",
+    .first = "topology pairs format",
+    .modes = {{"", "topology pairs"}},
+    .formats = {Format::table, Format::csv, Format::json, Format::jsonl, Format::dot, Format::svg},
+    .run = topo_show,
+};
 
 }  // namespace collsim::command

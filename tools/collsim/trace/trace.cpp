@@ -21,25 +21,11 @@
 
 namespace collsim::command {
 
-namespace po = boost::program_options;
-
 namespace {
-
-constexpr std::string_view usage =
-    "collsim trace [MACHINE|SCENARIO] -b SIZE --output FILE [options]";
-constexpr std::string_view epilogue =
-    "Simulates one call, every message of every rank, and writes a trace for "
-    "https://ui.perfetto.dev\n"
-    "(Open trace file). Ranks are processes, channels are threads. A slice is what a thread block\n"
-    "does with one slice of data, or its wait and the reason of it. Arrows are messages. Counters\n"
-    "show how busy links are, and how many slices lie in each rank's FIFOs.\n"
-    "\n"
-    "  collsim trace -t hgx-h200 -b 4M --output ring.pftrace\n"
-    "  collsim trace -t dgx-h100-x4 -a tree -b 1M --output tree.pftrace";
 
 /// A trace of so many slices has about 200 MB, and takes a viewer a while.
 constexpr double max_slices = 500'000;
-constexpr std::size_t default_links = 32;
+constexpr std::uint32_t max_links = 1U << 30U;
 
 const RunSpec& only_run(const CallRequest& request) {
   if (request.scenario.runs.size() == 1) return request.scenario.runs.front();
@@ -57,16 +43,11 @@ void print_summary(const CallTrace& trace, const std::string& file, std::size_t 
   out << "open it in https://ui.perfetto.dev (it stays in your browser)\n";
 }
 
-}  // namespace
-
 int run_trace(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  auto options = request_options(RequestedSizes::one, {});
-  options.add_options()("output", po::value<OutputFile>(), "the file to write")(
-      "links", po::value<std::uint32_t>()->default_value(default_links),
-      "show how busy so many links are, the busiest ones");
-  const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
+  const auto values = parse_options(trace_subcommand, args, out);
   if (!values) return exit_ok;
   const CallRequest request = read_request(*values, err);
+  heed_schedules(trace_subcommand, *values, request);
   const std::string file = output_file("trace", "FILE", *values);
   if (std::filesystem::path(file).extension() == ".json") {
     throw InputError(fmt::format("--output {}: a trace is no JSON", file),
@@ -81,12 +62,33 @@ int run_trace(std::span<const std::string> args, std::ostream& out, std::ostream
   watch.begin(to_string(size), effort_of(execution_of(call)).whole);
   const CallTrace trace = trace_call(call, max_slices, watch.watch());
   std::vector<TraceCounter> counters =
-      link_utilisation(trace, (*values)["links"].as<std::uint32_t>());
+      link_utilisation(trace, bounded_option(*values, "links", 0, max_links));
   const std::size_t links = counters.size();
   for (TraceCounter& fill : fifo_fill(trace)) counters.push_back(std::move(fill));
   replace_file(file, perfetto_trace(trace, counters));
   print_summary(trace, file, links, summary_stream(file, out, err));
   return exit_ok;
 }
+
+}  // namespace
+
+const Subcommand trace_subcommand{
+    .name = "trace",
+    .summary = "write what happens in one call as a trace for Perfetto",
+    .usages = {"[MACHINE|SCENARIO] -b SIZE --output FILE [options]"},
+    .answers =
+        "Simulates one call, every message of every rank, and writes a trace for "
+        "https://ui.perfetto.dev (Open trace file). Ranks are processes, channels are threads. A "
+        "slice is what a thread block does with one slice of data, or its wait and the reason of "
+        "it. Arrows are messages. Counters show how busy links are, and how many slices lie in "
+        "each rank's FIFOs.",
+    .manual = std::string(call_manual),
+    .examples = {"trace hgx-h200 -b 4M --output ring.pftrace",
+                 "trace dgx-h100-x4 -a tree -b 1M --output tree.pftrace"},
+    .argument = "scenario",
+    .first = "topology ranks collective algorithm minbytes fault env links output",
+    .modes = call_modes("minbytes output links", "", ""),
+    .run = run_trace,
+};
 
 }  // namespace collsim::command

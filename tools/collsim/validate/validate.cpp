@@ -37,84 +37,19 @@ namespace po = boost::program_options;
 namespace {
 
 constexpr std::uint32_t max_ranks = 1U << 20U;
-constexpr std::string_view usage = "collsim validate RECORDING... [options]";
-constexpr std::string_view epilogue =
-    "Predicts every recorded time under NCCL's rules and in the row's environment. Prints errors\n"
-    "by family and size, whether NCCL chose what collsim chooses, and where algorithms and\n"
-    "protocols cross over. A recording is a file of collsim-recorder, a CSV like\n"
-    "recordings/h200.csv, nccl-tests' text or JSON (-J) output, or one of recordings/published.\n"
-    "\n"
-    "`-` is standard input. Without --topology, the machine is the one that the recording names,\n"
-    "or else that it shows, as in `collsim diagnose`. Exit code 1 means that --require fails, that "
-    "results "
-    "were\n"
-    "wrong, or that no row could be compared.\n"
-    "\n"
-    "  collsim validate recordings/h200x4/forced-4-ranks.yaml\n"
-    "  collsim validate recordings/h200x4/tcp.yaml --id tcp-forced/4x1\n"
-    "  collsim validate recordings/published/a100x8-80gb-mpi-allreduce.yaml --format html > "
-    "a.html\n"
-    "  collsim validate recordings/published/*.yaml --engine analytic\n"
-    "  collsim validate my-nccl-tests.log -t dgx-h100 --require median=10,choice=95";
-
-po::options_description validate_options() {
-  po::options_description options("options");
-  options.add_options()  //
-      ("recording", po::value<std::vector<std::string>>()->composing(),
-       "recordings; --recording may be omitted")  //
-      ("topology,t", po::value<std::string>(),
-       "machine: a file, or a shipped name (default: the one in the recording)")  //
-      ("calibration", po::value<std::string>(),
-       "cost constants: a file, or a shipped name (default: the topology's)")  //
-      ("collective,c", po::value<std::string>(),
-       "only rows of this collective; of a table that does not say its collective, what it is")  //
-      ("ranks,n", po::value<std::int64_t>(),
-       "only rows of so many ranks; of a table that does not say how many, their number")  //
-      ("id", po::value<std::string>()->default_value(""),
-       "only rows whose id begins with this, such as forced/4/Ring")  //
-      ("place", po::value<std::string>()->default_value("all"),
-       "only rows out of place or in place: out, in or all")                            //
-      ("largest", po::value<Bytes>(), "only rows up to this size: 64M (default: all)")  //
-      ("mode", po::value<std::string>()->default_value("plain"),
-       "plain, graph (calls of a CUDA graph) or all")  //
-      ("nccl-version", po::value<NcclVersion>(),
-       "the release whose rules apply (default: the recorded one)")  //
-      ("require", po::value<std::string>()->default_value(""),
-       "limits over all rows, in percent: median=5,mean=12,p90=30,worst=60,bias=5 are maxima, "
-       "choice=95 is a minimum")  //
-      ("engine", po::value<std::string>()->default_value("native"),
-       "native, or analytic: by the formulas of `collsim estimate`, at once")  //
-      ("threads", po::value<std::int64_t>()->default_value(0), "threads; 0: one per core");
-  add_format_option(options, formats_with_page());
-  return options;
-}
-
-void check_word(const po::variables_map& values, const std::string& option,
-                const std::vector<std::string>& words) {
-  const auto& word = values[option].as<std::string>();
-  if (std::find(words.begin(), words.end(), word) != words.end()) return;
-  throw InputError(fmt::format("--{}: there is no '{}'", option, word),
-                   fmt::format("{}", fmt::join(words, ", ")));
-}
-
 ValidationOptions read_options(const po::variables_map& values) {
   ValidationOptions options;
   if (values.contains("collective")) options.collective = collective_option(values);
   if (values.contains("ranks")) options.ranks = bounded_option(values, "ranks", 1, max_ranks);
   options.id = values["id"].as<std::string>();
-  check_word(values, "place", {"out", "in", "all"});
   const auto& place = values["place"].as<std::string>();
   if (place != "all") options.in_place = place == "in";
   if (values.contains("largest")) options.largest = values["largest"].as<Bytes>();
-  check_word(values, "mode", {"plain", "graph", "all"});
   const auto& mode = values["mode"].as<std::string>();
   options.mode.reset();
   if (mode != "all") options.mode = mode == "graph" ? CallMode::graph : CallMode::plain;
-  check_word(values, "engine", {"native", "analytic"});
   options.analytic = values["engine"].as<std::string>() == "analytic";
-  constexpr std::uint32_t max_threads = 1024;
-  options.threads = bounded_option(values, "threads", 0, max_threads);
-  if (options.threads == 0) options.threads = processors();
+  options.threads = thread_count(values, processors());
   return options;
 }
 
@@ -276,14 +211,9 @@ ValidationReport validate_files(const std::vector<std::string>& files,
   return all;
 }
 
-}  // namespace
-
 int run_validate(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  const auto values = parse_options(validate_options(), usage, epilogue, "recording", args, out);
+  const auto values = parse_options(validate_subcommand, args, out);
   if (!values) return exit_ok;
-  if (!values->contains("recording")) {
-    throw InputError("validate: no recording", "collsim validate RECORDING..., or --help");
-  }
   const auto requirements = parse_required_figures((*values)["require"].as<std::string>());
   const ValidationOptions options = read_options(*values);
   bool is_answered = true;
@@ -302,5 +232,39 @@ int run_validate(std::span<const std::string> args, std::ostream& out, std::ostr
   is_answered = is_answered && failed.empty() && !report.validation.rows.empty();
   return is_answered ? exit_ok : exit_answer_is_no;
 }
+
+}  // namespace
+
+const Subcommand validate_subcommand{
+    .name = "validate",
+    .summary = "compare predictions with recorded runs: errors, choices, crossovers",
+    .usages = {"RECORDING... [options]"},
+    .answers =
+        "Predicts every recorded time under NCCL's rules and in the row's environment. Prints "
+        "errors by family and size, whether NCCL chose what collsim chooses, and where algorithms "
+        "and protocols cross over. Exit code 1 means that --require fails, that results were "
+        "wrong, or that no row could be compared.",
+    .manual =
+        "A recording is a file of collsim-recorder, a CSV like recordings/h200.csv, nccl-tests' "
+        "text or JSON (-J) output, or one of recordings/published; `-` is standard input. Without "
+        "-t the machine is the one that the recording names, or else that it shows, as in `collsim "
+        "diagnose`. -c, -n, --id, --place, --largest and --mode select rows; of a table that does "
+        "not say its collective or its ranks, -c and -n say them.",
+    .examples =
+        {"validate recordings/h200x4/forced-4-ranks.yaml",
+         "validate my-nccl-tests.log -t dgx-h100 --require median=10,choice=95",
+         "validate recordings/published/*.yaml --engine analytic",
+         "validate recordings/h200x4/tcp.yaml --id tcp-forced/4x1",
+         "validate recordings/published/a100x8-80gb-mpi-allreduce.yaml --format html > a.html"},
+    .argument = "recording",
+    .needs = "recording",
+    .first = "topology collective ranks id place largest mode require engine format",
+    .modes = {{"",
+               "recording topology calibration collective ranks id place largest mode nccl-version "
+               "require engine threads"}},
+    .formats = formats_with_page(),
+    .values = {{"engine", words("native|analytic", "native")}},
+    .run = run_validate,
+};
 
 }  // namespace collsim::command

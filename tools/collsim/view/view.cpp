@@ -28,27 +28,7 @@
 
 namespace collsim::command {
 
-namespace po = boost::program_options;
-
 namespace {
-
-constexpr std::string_view usage =
-    "collsim view [MACHINE|SCENARIO] -b SIZE --output FILE.html [options]";
-constexpr std::string_view epilogue =
-    "Simulates one call, every message of every rank, and writes a page that shows it: the "
-    "machine\n"
-    "with messages on its links, what each channel of each rank does and waits for, and how "
-    "buffers\n"
-    "fill. The page opens from disk in any browser and needs no network. Two algorithms, or\n"
-    "--healthy with a fault, are shown side by side on one clock.\n"
-    "\n"
-    "  collsim view -t hgx-h200 -a ring -b 4M --output ring.html\n"
-    "  collsim view -t switch-8 -a ring,tree -b 64K --output ring-and-tree.html\n"
-    "  collsim view --alpha 1us --bandwidth 50GB/s -n 8 --ranks-per-node 4 -a hierarchical \\\n"
-    "      -b 64K --output hierarchical.html\n"
-    "  collsim view -t switch-8 -a tree -b 64K --embed --output tree-for-slides.html\n"
-    "  collsim view -t hgx-h200 -a ring -b 4M --fault 'device: node0/gpu3, bandwidth: 10%' \\\n"
-    "      --healthy --output slow.html";
 
 /// Beyond, a page has more than 20 MB and takes long to open.
 constexpr double max_slices = 400'000;
@@ -93,16 +73,12 @@ std::string page_with(const std::string& data) {
   return page;
 }
 
-}  // namespace
-
 int run_view(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  auto options = request_options(RequestedSizes::one, {});
-  options.add_options()("output", po::value<OutputFile>(), "the file to write")(
-      "healthy", po::bool_switch(), "show the call without the faults beside it")(
-      "embed", po::bool_switch(), "a small page for a frame in another one: picture and clock");
-  const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
+  const auto values = parse_options(view_subcommand, args, out);
   if (!values) return exit_ok;
   const CallRequest request = read_request(*values, err);
+  heed_schedules(view_subcommand, *values, request);
+  require_heeded(*values, {{"healthy", !request.scenario.faults.empty(), "a fault"}});
   const std::string file = output_file("view", "FILE.html", *values);
   const Bytes size = only_size("view", *values, request);
   const auto viewings = viewings_of(request, (*values)["healthy"].as<bool>());
@@ -135,5 +111,30 @@ int run_view(std::span<const std::string> args, std::ostream& out, std::ostream&
   said << "open it in a browser\n";
   return exit_ok;
 }
+
+}  // namespace
+
+const Subcommand view_subcommand{
+    .name = "view",
+    .summary = "write a page that plays one call, or two side by side",
+    .usages = {"[MACHINE|SCENARIO] -b SIZE --output FILE.html [options]"},
+    .answers =
+        "Simulates one call, every message of every rank, and writes a page that shows it: the "
+        "machine with messages on its links, what each channel of each rank does and waits for, "
+        "and how buffers fill. The page opens from disk in any browser and needs no network. Two "
+        "algorithms, or --healthy with a fault, are shown side by side on one clock.",
+    .manual = std::string(call_manual),
+    .examples = {"view hgx-h200 -a ring -b 4M --output ring.html",
+                 "view switch-8 -a ring,tree -b 64K --output ring-and-tree.html",
+                 "view switch-8 -a tree -b 64K --embed --output tree-for-slides.html",
+                 "view --alpha 1us --bandwidth 50GB/s -n 8 --ranks-per-node 4 -a hierarchical -b "
+                 "64K --output h.html",
+                 "view hgx-h200 -a ring -b 4M --fault 'device: node0/gpu3, bandwidth: 10%' "
+                 "--healthy --output slow.html"},
+    .argument = "scenario",
+    .first = "topology ranks collective algorithm minbytes fault healthy embed output",
+    .modes = call_modes("minbytes output healthy embed", "", ""),
+    .run = run_view,
+};
 
 }  // namespace collsim::command

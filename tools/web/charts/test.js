@@ -122,7 +122,7 @@ const hopeless = path.join(recordings, 'h100x2-gpu01-ring-nop2p-allreduce.yaml')
 
 const tests = {
   async step_opens(browser) {
-    const args = ['step', 'dgx-h100', '--model', 'gpt-7.5b', '--tp', '4', '--pp', '2', '--global-batch', '8'];
+    const args = ['train', 'dgx-h100', '--model', 'gpt-7.5b', '--tp', '4', '--pp', '2', '--global-batch', '8'];
     const page = await assertOpens(browser, 'step', args, 2);
     const streams = await page.textContent('figure:nth-of-type(2) .plot');
     assert.ok(streams.includes('stage 1 compute'), streams);
@@ -130,11 +130,11 @@ const tests = {
 
   async decoding_opens(browser) {
     await assertOpens(browser, 'decode',
-      ['step', 'dgx-h100', '--model', 'llama3-70b', '--decode', '--tp', '8', '--batch', '32'], 2);
+      ['serve', 'dgx-h100', '--model', 'llama3-70b', '--tp', '8', '--batch', '32'], 2);
   },
 
   async plan_by_steps_opens(browser) {
-    const args = ['plan', 'dgx-h100,dgx-a100', '--nodes', '1,2', '--step', '--model', 'llama2-7b', '--global-batch', '64'];
+    const args = ['plan', 'train', 'dgx-h100,dgx-a100', '--nodes', '1,2', '--model', 'llama2-7b', '--global-batch', '64'];
     const page = await assertOpens(browser, 'plan-step', args, 2);
     assert.match(await page.textContent('body'), /Cheapest trains llama2-7b on/);
   },
@@ -156,12 +156,12 @@ const tests = {
   },
 
   async plan_for_decoding_opens(browser) {
-    const args = ['plan', 'dgx-h100,dgx-b200', '--decode', '--model', 'llama3-70b', '--tp', '2,4,8', '--batch', '1,32'];
+    const args = ['plan', 'serve', 'dgx-h100,dgx-b200', '--model', 'llama3-70b', '--tp', '2,4,8', '--batch', '1,32'];
     await assertOpens(browser, 'plan-decode', args, 2);
   },
 
   async plan_for_exchanges_opens(browser) {
-    await assertOpens(browser, 'plan-exchange', ['plan', 'dgx-h100', '--exchange', '--ep', '8,16,32'], 1);
+    await assertOpens(browser, 'plan-exchange', ['plan', 'moe', 'dgx-h100', '--ep', '8,16,32'], 1);
   },
 
   async crossover_of_kernels_opens(browser) {

@@ -6,7 +6,7 @@
 
 #include "models/program/program_schedule.h"
 #include "tools/collsim/report/answer.h"
-#include "tools/collsim/step/what_if.h"
+#include "tools/collsim/train/what_if.h"
 
 namespace collsim::command {
 

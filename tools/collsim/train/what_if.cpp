@@ -1,4 +1,4 @@
-#include "tools/collsim/step/what_if.h"
+#include "tools/collsim/train/what_if.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "models/planning/change.h"
 #include "sim/base/input_error.h"
-#include "tools/collsim/step/step_options.h"
+#include "tools/collsim/train/step_options.h"
 
 namespace collsim::command {
 
@@ -53,7 +53,8 @@ void add_software(const TrainingSetup& setup, NamedSetups& all) {
     add(fmt::format("--zero {}", zero), [&](TrainingSetup& each) { each.zero = zero; });
   }
   if (setup.zero == 3 && setup.reshard) {
-    add("--keep (parameters stay gathered)", [](TrainingSetup& each) { each.reshard = false; });
+    add("--no-reshard (parameters stay gathered)",
+        [](TrainingSetup& each) { each.reshard = false; });
   }
   add(fmt::format("--micro-batch {}", 2 * setup.micro_batch),
       [](TrainingSetup& each) { each.micro_batch *= 2; });

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/collsim/exchange/exchange_report.h"
+#include "tools/collsim/moe/exchange_report.h"
 
 namespace collsim::command {
 

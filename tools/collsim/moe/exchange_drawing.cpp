@@ -1,4 +1,4 @@
-#include "tools/collsim/exchange/exchange_drawing.h"
+#include "tools/collsim/moe/exchange_drawing.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "models/workload/inference.h"
-#include "tools/collsim/step/step_report.h"
+#include "tools/collsim/train/step_report.h"
 
 namespace collsim::command {
 

@@ -1,4 +1,4 @@
-#include "tools/collsim/step/step_report.h"
+#include "tools/collsim/train/step_report.h"
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>

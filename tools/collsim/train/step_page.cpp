@@ -1,4 +1,4 @@
-#include "tools/collsim/step/step_page.h"
+#include "tools/collsim/train/step_page.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "sim/base/units.h"
-#include "tools/collsim/step/step_report.h"
+#include "tools/collsim/train/step_report.h"
 
 namespace collsim::command {
 

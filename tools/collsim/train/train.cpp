@@ -13,7 +13,6 @@
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "tools/collsim/core/format.h"
-#include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/replace_file.h"
@@ -21,35 +20,17 @@
 #include "tools/collsim/core/warnings.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/request/program_check.h"
-#include "tools/collsim/step/inference_report.h"
-#include "tools/collsim/step/step_options.h"
-#include "tools/collsim/step/step_page.h"
-#include "tools/collsim/step/step_report.h"
-#include "tools/collsim/step/what_if.h"
+#include "tools/collsim/train/inference_report.h"
+#include "tools/collsim/train/step_options.h"
+#include "tools/collsim/train/step_page.h"
+#include "tools/collsim/train/step_report.h"
+#include "tools/collsim/train/what_if.h"
 
 namespace collsim::command {
 
 namespace po = boost::program_options;
 
 namespace {
-
-constexpr std::string_view usage =
-    "collsim step MACHINE --model NAME --tp N --pp N [options]\n"
-    "       collsim step MACHINE --model NAME --decode --tp N --batch N --context N [options]\n"
-    "       collsim step PROGRAM.yaml -t MACHINE\n"
-    "       collsim step --validate FILE";
-constexpr std::string_view epilogue =
-    "Predicts a step of training: kernels by the GPU's generation, calls by what NCCL chooses on\n"
-    "the machine, and what of them nothing hides. Data parallelism fills what --tp and --pp\n"
-    "leave of the GPUs. Also runs a program of calls and kernels (`collsim: program/1`), searches\n"
-    "the quickest layout (--search), and compares with published steps (--validate).\n"
-    "docs/training.md has the model, its limits and its errors.\n"
-    "\n"
-    "  collsim step dgx-a100 --nodes 8 --model gpt-22b --tp 8 --global-batch 64 --recompute full\n"
-    "  collsim step dgx-h100-x64 --model gpt3-175b --tp 4 --pp 8 --global-batch 2048 --timeline\n"
-    "  collsim step dgx-h100-x16 --model llama3-70b --global-batch 256 --search\n"
-    "  collsim step dgx-h100 --model llama3-70b --decode --tp 8 --batch 32 --context 4096\n"
-    "  collsim step --validate published";
 
 /// What a step is asked, and the command that asks it.
 struct StepRequest {
@@ -67,7 +48,7 @@ void write_trace(const po::variables_map& values, const CallProgram& program,
 void run_program(const StepRequest& request, const std::string& file, std::ostream& out) {
   const po::variables_map& values = request.values;
   CallProgram program = load_call_program(file);
-  if (!values.contains("topology")) throw InputError("step: no machine", "-t MACHINE");
+  if (!values.contains("topology")) throw InputError("train: no machine", "-t MACHINE");
   const PlacedMachine placed = machine_of_step(values, values["topology"].as<std::string>());
   const MachineCalls calls = calls_of_step(values, placed);
   if (ranks_of(program) > calls.gpus.size()) {
@@ -88,7 +69,6 @@ void run_program(const StepRequest& request, const std::string& file, std::ostre
 
 int search(const StepRequest& request, const std::string& name, const MachineCalls& calls,
            std::ostream& out, std::ostream& err) {
-  heed_only(request.values, "step", {"--search"});
   require_heeded(request.values,
                  {{"bucket", request.values["bucket"].as<std::string>() != "auto", "a layout"}});
   LayoutSearch wanted;
@@ -147,7 +127,7 @@ void require_layout_options(const po::variables_map& values, const TrainingSetup
   const bool reduces_beside = replicated && setup.zero < 3;
   require_heeded(values, {{"cp-gather", setup.context > 1, "--cp 2 or more"},
                           {"shard", setup.zero == 3, "--zero 3"},
-                          {"keep", setup.zero == 3 && replicated, "--zero 3"},
+                          {"no-reshard", setup.zero == 3 && replicated, "--zero 3"},
                           {"gpipe", setup.pipeline > 1, "--pp 2 or more"},
                           {"no-sequence-parallel", setup.tensor > 1, "--tp 2 or more"},
                           {"tp-overlap", setup.tensor > 1, "--tp 2 or more"},
@@ -159,7 +139,6 @@ void require_layout_options(const po::variables_map& values, const TrainingSetup
 int train(const StepRequest& request, const std::string& name, StepMachine& machine,
           std::ostream& out) {
   const po::variables_map& values = request.values;
-  heed_only(values, "step", {"one training layout"});
   TrainingSetup setup = read_setup(values, machine.gpus());
   require_layout_options(values, setup);
   const auto straggler = read_straggler(values, machine.gpus());
@@ -206,29 +185,23 @@ int train(const StepRequest& request, const std::string& name, StepMachine& mach
   return step.fits ? exit_ok : exit_answer_is_no;
 }
 
-int predict(const StepRequest& request, const std::string& name, std::ostream& out,
-            std::ostream& err) {
-  const po::variables_map& values = request.values;
-  const bool infers = values["decode"].as<bool>() || values["prefill"].as<bool>();
-  if (infers) {
-    heed_only(values, "step", {values["decode"].as<bool>() ? "--decode" : "--prefill"});
+/// The machine or program that is asked about.
+std::string subject_of(const po::variables_map& values) {
+  for (const char* const option : {"subject", "topology"}) {
+    if (values.contains(option)) return values[option].as<std::string>();
   }
-  const PlacedMachine placed = machine_of_step(values, name);
-  MachineCalls calls = calls_of_step(values, placed);
-  if (infers) calls.run.graph = !values["eager"].as<bool>();
-  StepMachine machine(calls, load_kernel_table());
-  if (const GpuKernels& gpu = machine.kernels().gpu(); !gpu.measured) {
-    print_warning(
-        fmt::format("kernels of {} are by its data sheet: no step on it was measured", gpu.gpu),
-        err);
-  }
-  if (infers) return infer(request, name, machine, out);
-  if (values["search"].as<bool>()) return search(request, name, calls, out, err);
-  return train(request, name, machine, out);
+  throw InputError("train: no machine", "collsim train MACHINE --model NAME, or --help");
+}
+
+void warn_of_kernels(const StepMachine& machine, std::ostream& err) {
+  const GpuKernels& gpu = machine.kernels().gpu();
+  if (gpu.measured) return;
+  print_warning(
+      fmt::format("kernels of {} are by its data sheet: no step on it was measured", gpu.gpu), err);
 }
 
 void validate(const StepRequest& request, std::ostream& out) {
-  heed_only(request.values, "step", {"--validate"});
+  heed_only(request.values, train_subcommand, {"--validate"});
   const PublishedSteps steps = load_published_steps(
       find_data_file(request.values["validate"].as<std::string>(), "recordings/steps"));
   const auto comparisons = compare_steps(steps, load_kernel_table());
@@ -240,31 +213,114 @@ void validate(const StepRequest& request, std::ostream& out) {
   write_answer(format_option(request.values), answer, out);
 }
 
-}  // namespace
+std::vector<Mode> train_modes() {
+  const std::string machine = job_machine_options() + "subject ";
+  const std::string model =
+      "model global-batch seq precision attention tp-overlap bucket gpipe cp cp-gather ep shard "
+      "no-reshard graph by-speed ";
+  return {
+      {"--validate", "validate"},
+      {"a program", machine + "graph trace", "timeline"},
+      {"--search", machine + model + "search"},
+      {"one training layout",
+       machine + model +
+           "tp pp interleave zero micro-batch recompute no-sequence-parallel no-overlap trace "
+           "straggler advise",
+       "timeline"},
+  };
+}
 
-int run_step(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  const auto values = parse_options(step_options(), usage, epilogue, "subject", args, out);
+int run_train(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto values = parse_options(train_subcommand, args, out);
   if (!values) return exit_ok;
-  const StepRequest request{*values, command_text("step", args)};
+  const StepRequest request{*values, command_text("train", args)};
   if (values->contains("validate")) {
     validate(request, out);
     return exit_ok;
   }
-  const bool named = values->contains("subject");
-  const bool of_program = named && is_program((*values)["subject"].as<std::string>());
-  if (!named && !values->contains("topology")) {
-    throw InputError("step: no machine", "collsim step MACHINE --model NAME, or --help");
-  }
-  const auto& subject = (*values)[named ? "subject" : "topology"].as<std::string>();
-  if (of_program) {
-    const bool checks = (*values)["check"].as<bool>();
-    heed_only(*values, "step", {checks ? "--check" : "a program"});
-    if (checks) return check_program(subject, out);
+  const std::string subject = subject_of(*values);
+  if (values->contains("subject") && is_program(subject)) {
+    heed_only(*values, train_subcommand, {"a program"});
     run_program(request, subject, out);
     return exit_ok;
   }
-  require_heeded(*values, {{"topology", !named, "a program"}});
-  return predict(request, subject, out, err);
+  require_heeded(*values, {{"topology", !values->contains("subject"), "a program"}});
+  const bool searches = (*values)["search"].as<bool>();
+  heed_only(*values, train_subcommand, {searches ? "--search" : "one training layout"});
+  const PlacedMachine placed = machine_of_step(*values, subject);
+  const MachineCalls calls = calls_of_step(*values, placed);
+  StepMachine machine(calls, load_kernel_table());
+  warn_of_kernels(machine, err);
+  return searches ? search(request, subject, calls, out, err)
+                  : train(request, subject, machine, out);
 }
+
+}  // namespace
+
+const Subcommand train_subcommand{
+    .name = "train",
+    .summary = "how long a step of training takes: layouts, exposed communication, memory",
+    .usages = {"MACHINE --model NAME --tp N --pp N [options]",
+               "MACHINE --model NAME --search [options]", "PROGRAM.yaml -t MACHINE",
+               "--validate FILE"},
+    .answers =
+        "Predicts a step of training: kernels by the GPU's generation, calls by what NCCL chooses "
+        "on the machine, and what of them nothing hides. Data parallelism fills what --tp, --pp "
+        "and --cp leave of the GPUs.",
+    .manual =
+        "--search finds the quickest layout. Also runs a program of calls and kernels (`collsim: "
+        "program/1`), and compares with published steps. --set and --placement are as in `collsim "
+        "plan`. docs/training.md has the model, its limits and its errors.",
+    .examples =
+        {"train dgx-a100 --nodes 8 --model gpt-22b --tp 8 --global-batch 64 --recompute full",
+         "train dgx-h100-x16 --model llama3-70b --global-batch 256 --search",
+         "train dgx-h100-x64 --model gpt3-175b --tp 4 --pp 8 --global-batch 2048 --timeline",
+         "train my-program.yaml -t dgx-h100", "train --validate published"},
+    .argument = "subject",
+    .first = "nodes model global-batch tp pp zero micro-batch recompute search format",
+    .modes = train_modes(),
+    .formats = formats_with_page(),
+    .values = {{"precision", text("TYPE", "bf16")}, {"bucket", text("SIZE", "25M")}},
+    .run = run_train,
+};
+
+int run_serve(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto values = parse_options(serve_subcommand, args, out);
+  if (!values) return exit_ok;
+  heed_only(*values, serve_subcommand, {""});
+  const StepRequest request{*values, command_text("serve", args)};
+  const auto& name = (*values)["topology"].as<std::string>();
+  const PlacedMachine placed = machine_of_step(*values, name);
+  MachineCalls calls = calls_of_step(*values, placed);
+  calls.run.graph = !(*values)["eager"].as<bool>();
+  StepMachine machine(calls, load_kernel_table());
+  warn_of_kernels(machine, err);
+  return infer(request, name, machine, out);
+}
+
+const Subcommand serve_subcommand{
+    .name = "serve",
+    .summary = "how long a token or a prompt takes of a served model",
+    .usages = {"MACHINE --model NAME --tp N --batch N --context N [options]",
+               "MACHINE --model NAME --prefill --tp N --batch N --context N [options]"},
+    .answers =
+        "Predicts a token of inference for each of --batch sequences or, with --prefill, the time "
+        "until the first token of so many prompts: kernels, all-reduces, memory and price. "
+        "Replicas fill what --tp leaves of the GPUs.",
+    .manual =
+        "--set and --placement are as in `collsim plan`. docs/training.md has the model, its "
+        "limits and its errors.",
+    .examples = {"serve dgx-h100 --model llama3-70b --tp 8 --batch 32 --context 4096",
+                 "serve dgx-h100 --model llama3-70b --prefill --tp 8 --context 8192",
+                 "serve dgx-h100 --model llama3-70b --tp 8 --eager --timeline"},
+    .argument = "topology",
+    .needs = "machine",
+    .first = "nodes ranks model tp batch context prefill precision eager format",
+    .modes = {{"", job_machine_options() + "model tp batch context precision eager trace prefill",
+               "timeline"}},
+    .formats = formats_with_page(),
+    .values = {{"precision", text("TYPE", "bf16")}},
+    .run = run_serve,
+};
 
 }  // namespace collsim::command

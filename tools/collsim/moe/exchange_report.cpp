@@ -1,4 +1,4 @@
-#include "tools/collsim/exchange/exchange_report.h"
+#include "tools/collsim/moe/exchange_report.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "tools/collsim/step/step_options.h"
+#include "tools/collsim/train/step_options.h"
 
 #include <fmt/format.h>
 
@@ -36,80 +36,8 @@ std::int64_t positive(const po::variables_map& values, const char* option, std::
 
 }  // namespace
 
-po::options_description step_options() {
-  po::options_description options("options");
-  const auto count = [](std::int64_t value) {
-    return po::value<std::int64_t>()->default_value(value);
-  };
-  options.add_options()  //
-      ("subject", po::value<std::string>(),
-       "a machine, or a program file; --subject may be omitted")  //
-      ("topology,t", po::value<std::string>(), "the machine of a program file")(
-          "nodes", po::value<std::int64_t>(), "as many nodes of the machine's kind")  //
-      ("ranks,n", po::value<std::int64_t>(), "GPUs that take part (default: all)")    //
-      ("model", po::value<std::string>(), "a transformer of `collsim list` or docs/training.md")(
-          "tp", count(1), "tensor-parallel ranks")("pp", count(1), "pipeline stages")(
-          "cp", count(1), "context-parallel ranks")("ep", count(1), "expert-parallel ranks")(
-          "cp-gather", po::bool_switch(),
-          "with --cp: gather keys and values before attention (default: a ring beside it)")(
-          "interleave", count(1), "chunks of layers of a pipeline stage")(
-          "zero", count(0), "0; 1: optimizer sharded; 2: and gradients; 3: and parameters (FSDP)")(
-          "shard", count(0), "with --zero 3: ranks that share a copy (default: all)")(
-          "keep", po::bool_switch(), "with --zero 3: keep parameters until the backward pass")(
-          "micro-batch", count(1), "sequences of a microbatch")(
-          "global-batch", po::value<std::int64_t>(),
-          "sequences of a step (default: one microbatch a rank)")(
-          "seq", po::value<std::int64_t>(), "tokens of a sequence (default: the model's)")(
-          "precision", po::value<std::string>()->default_value("bf16"),
-          "fp16, bf16, fp8, bf16-pure or amp")(
-          "recompute", po::value<std::string>()->default_value("none"), "none, selective or full")(
-          "attention", po::value<std::string>()->default_value("flash2"),
-          "flash2, flash1, fused or eager")("no-sequence-parallel", po::bool_switch(),
-                                            "with --tp: norms are computed by all ranks")(
-          "tp-overlap", po::value<std::string>()->default_value("none"),
-          "with --tp, calls beside products: none; backward: sums of gradients, as Megatron; all: "
-          "products in pieces, as Transformer Engine's user buffers")(
-          "no-overlap", po::bool_switch(), "gradients are reduced after the last backward pass")(
-          "bucket", po::value<std::string>()->default_value("25M"),
-          "bytes of a gradient bucket; auto: the quickest of several, which are shown")(
-          "gpipe", po::bool_switch(), "all forward passes first")(
-          "env", po::value<std::vector<std::string>>()->composing(),
-          "a variable of NCCL's, NAME=VALUE; may be repeated")(
-          "simulate", po::bool_switch(), "simulate calls instead of estimating them")(
-          "timeline", po::bool_switch(), "draw what each stream does")(
-          "trace", po::value<OutputFile>(), "write the timeline to a file for ui.perfetto.dev")(
-          "check", po::bool_switch(),
-          "of a program: prove that no order of events makes it hang; exit code 1 if one does")(
-          "search", po::bool_switch(), "the quickest layouts that fit into memory")(
-          "validate", po::value<std::string>(),
-          "compare with a file of published steps, or `published` or `h100x2`");
-  options.add_options()  //
-      ("decode", po::bool_switch(), "a token of inference for each of --batch sequences")(
-          "prefill", po::bool_switch(), "inference until the first token of --batch prompts")(
-          "batch", count(1), "with --decode or --prefill: sequences that a replica serves")(
-          "context", po::value<std::int64_t>(),
-          "likewise: tokens of a sequence so far, or of a prompt (default: the model's sequence)")(
-          "eager", po::bool_switch(), "likewise: no CUDA graph, the host issues each kernel")(
-          "graph", po::bool_switch(), "calls are those of a CUDA graph, also in a program")(
-          "straggler", po::value<std::string>(),
-          "RANK:FACTOR, such as 3:1.2: kernels of a rank take so many times as long")(
-          "slow-nic", po::value<double>(),
-          "the share of its rate that one NIC has left, such as 0.5")(
-          "set", po::value<std::vector<std::string>>()->composing(),
-          "a change of the machine, as of `plan`: nic=200Gb/s, nics=4, "
-          "oversubscription=2")("placement", po::value<std::string>(),
-                                "as of `plan`: packed, interleaved or random; "
-                                "or the nodes of the machine that the job "
-                                "has: list:node[0,4,8-11] or file:FILE")(
-          "fault", po::value<std::vector<std::string>>()->composing(),
-          "a fault of links, as of `run`: 'link: node0/nic0, bandwidth: 50%'; "
-          "may be repeated")("by-speed", po::bool_switch(),
-                             "where nodes are of two kinds, replicas of the "
-                             "model on quicker GPUs get more "
-                             "microbatches")("advise", po::bool_switch(),
-                                             "try what else would be quicker, and say by how much");
-  add_format_option(options, formats_with_page());
-  return options;
+std::string job_machine_options() {
+  return "topology nodes ranks set placement slow-nic fault env simulate ";
 }
 
 namespace {
@@ -228,12 +156,12 @@ MachineCalls calls_of_step(const po::variables_map& values, const PlacedMachine&
   calls.simulate = values["simulate"].as<bool>();
   calls.run.variables = variables_option(values);
   calls.faults = faults_of_step(values, topology, static_cast<Rank>(calls.gpus.size()));
-  calls.run.graph = values["graph"].as<bool>();
+  calls.run.graph = values.contains("graph") && values["graph"].as<bool>();
   return calls;
 }
 
 TrainingSetup read_setup(const po::variables_map& values, std::size_t gpus) {
-  if (!values.contains("model")) throw InputError("step: no model", "--model NAME");
+  if (!values.contains("model")) throw InputError("no model", "--model NAME");
   TrainingSetup setup;
   setup.model = find_transformer(values["model"].as<std::string>());
   setup.tensor = positive(values, "tp", 1);
@@ -251,7 +179,7 @@ TrainingSetup read_setup(const po::variables_map& values, std::size_t gpus) {
   setup.data = static_cast<std::int64_t>(gpus) / of_replica;
   setup.zero = bounded_option(values, "zero", 0, 3);
   setup.shard = positive(values, "shard", 0);
-  setup.reshard = !values["keep"].as<bool>();
+  setup.reshard = !values["no-reshard"].as<bool>();
   setup.micro_batch = positive(values, "micro-batch", 1);
   setup.global_batch = values.contains("global-batch") ? positive(values, "global-batch", 1)
                                                        : setup.micro_batch * setup.data;
@@ -269,10 +197,10 @@ TrainingSetup read_setup(const po::variables_map& values, std::size_t gpus) {
 }
 
 InferenceSetup read_inference(const po::variables_map& values, std::size_t gpus) {
-  if (!values.contains("model")) throw InputError("step: no model", "--model NAME");
+  if (!values.contains("model")) throw InputError("no model", "--model NAME");
   InferenceSetup setup;
   setup.model = find_transformer(values["model"].as<std::string>());
-  setup.phase = values["decode"].as<bool>() ? InferencePhase::decode : InferencePhase::prefill;
+  setup.phase = values["prefill"].as<bool>() ? InferencePhase::prefill : InferencePhase::decode;
   setup.tensor = positive(values, "tp", 1);
   if (static_cast<std::int64_t>(gpus) % setup.tensor != 0) {
     throw InputError(fmt::format("--tp {} of {} GPUs", setup.tensor, gpus),

@@ -7,12 +7,12 @@
 
 #include "models/workload/inference.h"
 #include "models/workload/training_step.h"
-#include "tools/collsim/step/step_report.h"
+#include "tools/collsim/train/step_report.h"
 
 namespace collsim::command {
 
-/// All options of `collsim step`.
-boost::program_options::options_description step_options();
+/// Names of options, as modes have them: the machine of a job, and how calls on it are predicted.
+std::string job_machine_options();
 
 /// A machine, and which of its GPUs a job has.
 struct PlacedMachine {

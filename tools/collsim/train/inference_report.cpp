@@ -1,4 +1,4 @@
-#include "tools/collsim/step/inference_report.h"
+#include "tools/collsim/train/inference_report.h"
 
 #include <fmt/format.h>
 

@@ -16,7 +16,6 @@
 #include "sim/base/input_error.h"
 #include "sim/base/text_file.h"
 #include "tools/collsim/core/format.h"
-#include "tools/collsim/core/modes.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/output_file.h"
@@ -25,9 +24,10 @@
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/variables_option.h"
 #include "tools/collsim/core/warnings.h"
-#include "tools/collsim/exchange/exchange_drawing.h"
-#include "tools/collsim/exchange/exchange_report.h"
+#include "tools/collsim/moe/exchange_drawing.h"
+#include "tools/collsim/moe/exchange_report.h"
 #include "tools/collsim/report/answer.h"
+#include "tools/collsim/request/call_options.h"
 #include "tools/collsim/request/machine_request.h"
 #include "tools/collsim/request/word_options.h"
 
@@ -37,17 +37,12 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr std::string_view usage = "collsim exchange MACHINE [options]";
-constexpr std::string_view epilogue =
-    "Says how long an exchange takes whose sizes differ: the dispatch and combine of a mixture of\n"
-    "experts, or an all-to-all by a matrix; what the skew costs; and which port is the busiest.\n"
-    "docs/exchange.md has the model and how far off it is. `collsim run -c moe_dispatch` is the\n"
-    "same.\n"
-    "\n"
-    "  collsim exchange dgx-h100-x4 --tokens 128,4096\n"
-    "  collsim exchange dgx-h100-x4 -c moe_dispatch --tokens 4096 --skew hot:4 --explain\n"
-    "  collsim exchange gb200-nvl72 -n 32 --kernels nvlink-one-sided --type nvfp4\n"
-    "  collsim exchange dgx-h100 -c all_to_all_v --matrix sizes.csv";
+constexpr const char* of_experts = "a mixture of experts";
+
+/// What all of its modes heed.
+std::string moe_options() {
+  return machine_options() + "collective svg explain ";
+}
 
 /// A matrix of more would not fit into memory.
 constexpr std::uint32_t max_exchange_ranks = 4096;
@@ -57,44 +52,6 @@ constexpr std::uint32_t max_hidden = 1u << 17;
 constexpr std::uint32_t max_experts = 1u << 14;
 constexpr std::uint32_t max_top_k = 256;
 constexpr std::uint32_t max_sms = 1024;
-
-po::options_description exchange_options() {
-  po::options_description options("options");
-  add_machine_options(options);
-  add_release_options(options);
-  const auto number = [](std::int64_t fallback) {
-    return po::value<std::int64_t>()->default_value(fallback);
-  };
-  const auto text = [](const char* fallback) {
-    return po::value<std::string>()->default_value(fallback);
-  };
-  options.add_options()  //
-      ("collective,c", text("moe_dispatch,moe_combine"),
-       "moe_prepare, moe_dispatch, moe_combine, moe_combine_low_precision, all_to_all_v, "
-       "all_gather_v; several moe_ joined by commas")                                 //
-      ("tokens", text("4096"), "tokens of a rank: 128, 1,8,64")                       //
-      ("hidden", number(7168), "numbers of a token")                                  //
-      ("top-k", number(8), "experts of a token")                                      //
-      ("experts", number(256), "experts, which lie on ranks in their order")          //
-      ("hosts-per-token", number(4), "the most hosts that a token's experts lie on")  //
-      ("type", po::value<std::string>(),
-       "of a dispatched token: fp8, bf16, nvfp4 (default: fp8); a combine is bf16")  //
-      ("kernels", text("deepep"),
-       "deepep, deepep-low-latency, nvlink-one-sided, nvlink-two-sided")  //
-      ("sms", number(20), "SMs that deepep is given")                     //
-      ("skew", text("uniform"),
-       "uniform, balanced, zipf:1.2, hot:4, or a file of a router's counts or choices")  //
-      ("matrix", po::value<std::string>(),
-       "of all_to_all_v: a file with a line for each sender, a size for each receiver; of "
-       "all_gather_v: one line with a size for each rank")  //
-      ("size,b", po::value<Bytes>(),
-       "of all_to_all_v and all_gather_v without --matrix: bytes of a rank, divided by --skew")  //
-      ("estimate", po::bool_switch(), "NCCL's calls by formulas, not by simulation")             //
-      ("explain", po::bool_switch(), "the parts of the time, and the busiest ports")             //
-      ("svg", po::value<OutputFile>(), "write where the time goes as a drawing");
-  add_format_option(options, formats_of_rows());
-  return options;
-}
 
 /// What is asked of a machine.
 struct ExchangeQuestion {
@@ -115,17 +72,13 @@ std::vector<DeviceId> asked_gpus(const po::variables_map& values, const Topology
 }
 
 ExchangeQuestion read_question(const po::variables_map& values, std::ostream& err) {
-  if (!values.contains("topology")) {
-    throw InputError("exchange: no machine", "collsim exchange MACHINE, or --help");
-  }
   Machine machine = asked_machine(values, values["topology"].as<std::string>());
   print_warnings(machine.warnings, err);
   ExchangeQuestion question{std::move(machine.topology), {}, {}, {}, {}, false};
   question.gpus = asked_gpus(values, question.topology);
   if (question.ranks() > max_exchange_ranks) {
-    throw InputError(
-        fmt::format("exchange: {} ranks on {}", question.ranks(), question.topology.name()),
-        fmt::format("-n, at most {}", max_exchange_ranks));
+    throw InputError(fmt::format("moe: {} ranks on {}", question.ranks(), question.topology.name()),
+                     fmt::format("-n, at most {}", max_exchange_ranks));
   }
   question.estimate = values["estimate"].as<bool>();
   question.run.variables = variables_option(values);
@@ -246,7 +199,7 @@ TrafficMatrix read_matrix(const po::variables_map& values, const ExchangeQuestio
     return gathers ? gathered_matrix(table, question.ranks()) : matrix_of(table, question.ranks());
   }
   if (!values.contains("size")) {
-    throw InputError("exchange: no sizes", "--matrix FILE, or --size with --skew");
+    throw InputError("moe: no sizes", "--matrix FILE, or --size with --skew");
   }
   const Bytes size = values["size"].as<Bytes>();
   if (size > max_size) {
@@ -285,15 +238,13 @@ std::vector<ExchangeRow> sized_rows(const po::variables_map& values, ExchangeQue
   return {std::move(row)};
 }
 
-}  // namespace
-
-int run_exchange(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  const auto values = parse_options(exchange_options(), usage, epilogue, "topology", args, out);
+int run_moe(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto values = parse_options(moe_subcommand, args, out);
   if (!values) return exit_ok;
   const auto& call = (*values)["collective"].as<std::string>();
   const bool by_sizes = call == "all_to_all_v" || call == "all_gather_v";
   const char* const sizes = values->contains("matrix") ? "--matrix" : "--size";
-  heed_only(*values, "exchange", {by_sizes ? sizes : "a mixture of experts"});
+  heed_only(*values, moe_subcommand, {by_sizes ? sizes : of_experts});
   const bool deepep = (*values)["kernels"].as<std::string>() == "deepep";
   require_heeded(*values, {{"sms", by_sizes || deepep, "--kernels deepep"}});
   ExchangeQuestion question = read_question(*values, err);
@@ -307,5 +258,37 @@ int run_exchange(std::span<const std::string> args, std::ostream& out, std::ostr
   write_answer(format_option(*values), exchange_answer(question.heading, rows), out);
   return exit_ok;
 }
+
+}  // namespace
+
+const Subcommand moe_subcommand{
+    .name = "moe",
+    .summary = "exchange of a mixture of experts, or by a matrix of sizes; what skew costs",
+    .usages = {"MACHINE [options]"},
+    .answers =
+        "Says how long an exchange takes whose sizes differ: the dispatch and combine of a mixture "
+        "of experts, or an all-to-all by a matrix; what the skew costs; and which port is the "
+        "busiest.",
+    .manual =
+        "-c takes moe_prepare, moe_dispatch, moe_combine and moe_combine_low_precision, several by "
+        "commas, or all_to_all_v or all_gather_v. A combine is bf16. docs/exchange.md has the "
+        "model and how far off it is. `collsim run -c moe_dispatch` is the same.",
+    .examples = {"moe dgx-h100-x4 --tokens 128,4096",
+                 "moe dgx-h100-x4 -c moe_dispatch --tokens 4096 --skew hot:4 --explain",
+                 "moe gb200-nvl72 -n 32 --kernels nvlink-one-sided --type nvfp4",
+                 "moe dgx-h100 -c all_to_all_v --matrix sizes.csv"},
+    .argument = "topology",
+    .needs = "machine",
+    .first = "topology ranks collective tokens experts top-k kernels skew explain format",
+    .modes = {{of_experts,
+               moe_options() + "tokens hidden top-k experts hosts-per-token type kernels sms skew"},
+              {"--matrix", moe_options() + "matrix estimate env nccl-version"},
+              {"--size", moe_options() + "size skew estimate env nccl-version"}},
+    .formats = formats_of_rows(),
+    .values = {{"collective", text("LIST", "moe_dispatch,moe_combine")},
+               {"tokens", text("LIST", "4096")},
+               {"kernels", text("NAME", "deepep")}},
+    .run = run_moe,
+};
 
 }  // namespace collsim::command
