@@ -12,10 +12,10 @@
 namespace collsim::command {
 namespace {
 
-Report small_report() {
-  Report report{"A | title", "collsim run", {{"engine", "native"}}, {}};
-  ReportSection section{"One run", {}, {"A note."}, {}};
-  ReportTable table{"Times", {{"name", "name"}, {"share", "share (%)", 1, 100}}, {}};
+Answer small_report() {
+  Answer report{"A | title", "collsim run", {{"engine", "native"}}, {}};
+  AnswerSection section{"One run", {}, {"A note."}, {}};
+  Table table{"Times", {{"name", "name"}, {"share", "share", "(%)", 1, 100}}, {}};
   table.rows.push_back({{"name", "a_b"}, {"share", 0.125}});
   table.rows.push_back({{"name", nullptr}, {"share", nullptr}});
   section.tables.push_back(table);
@@ -31,18 +31,36 @@ std::string written(Format format, const Answer& answer) {
 
 // 0.125 is 12.5 % with one digit. What would be markup has a backslash before it.
 TEST(Answer, a_report_is_a_text_with_markup) {
-  Answer answer;
-  answer.report = small_report;
-  EXPECT_EQ(written(Format::markdown, answer),
+  EXPECT_EQ(written(Format::markdown, small_report()),
             "# A \\| title\n\n    collsim run\n\n- engine: native\n\n## One run\n\nA note.\n\n"
             "### Times\n\n| name | share (%) |\n| --- | ---: |\n| a\\_b | 12.5 |\n| - | - |\n");
 }
 
+// Numbers stand to the right, texts to the left, and columns that only data have are not shown.
+TEST(Answer, a_terminal_has_sentences_figures_and_tables) {
+  Answer answer;
+  Table table;
+  for (const double time : {0.5, 12.25}) {
+    TableRow add(table);
+    add({"name", "name"}, time < 1 ? "short" : "a long one");
+    add.data("row", 1);
+    add({"time", "time", "(us)", 1, 1, 0, 0, true}, time);
+    add({"share", "share", "", 2, 1, wide_only}, time);
+  }
+  table.max_rows = 1;
+  answer.sections.push_back({"", {}, {comment("A note."), labelled("verdict", "low")}, {table}});
+  answer.figures({{"step", "in all", 1.25, "ms", 2}});
+  EXPECT_EQ(written(Format::table, answer),
+            "# A note.\nverdict: low\n# name   time\n#        (us)\n  short  +0.5\n"
+            "# 1 more rows: --format json has them\n\n"
+            "  step                                1.25 ms in all\n");
+  EXPECT_EQ(written(Format::csv, answer),
+            "name,row,time,share\nshort,1,0.5,0.5\na long one,1,12.25,12.25\n");
+}
+
 TEST(Answer, rows_are_lines_of_csv_and_of_json) {
   Answer answer;
-  answer.rows = [] {
-    return std::vector<Record>{{{"a", 1}, {"b", "x"}}, {{"a", 2}, {"b", nullptr}}};
-  };
+  answer.rows = std::vector<Record>{{{"a", 1}, {"b", "x"}}, {{"a", 2}, {"b", nullptr}}};
   EXPECT_EQ(written(Format::csv, answer), "a,b\n1,x\n2,\n");
   EXPECT_EQ(written(Format::jsonl, answer), "{\"a\":1,\"b\":\"x\"}\n{\"a\":2,\"b\":null}\n");
   EXPECT_EQ(written(Format::json, answer),
@@ -51,14 +69,13 @@ TEST(Answer, rows_are_lines_of_csv_and_of_json) {
 
 TEST(Answer, columns_are_known_without_a_row) {
   Answer answer;
-  answer.rows = [] { return std::vector<Record>(); };
-  answer.no_row = [] { return Record{{"a", 0}, {"b", 0}}; };
+  answer.no_row = {{"a", 0}, {"b", 0}};
   EXPECT_EQ(written(Format::csv, answer), "a,b\n");
 }
 
 TEST(Answer, a_document_stands_in_place_of_rows_in_json) {
   Answer answer;
-  answer.document = [] { return Record{{"a", 1}}; };
+  answer.document = {{"a", 1}};
   EXPECT_EQ(written(Format::json, answer), "{\n  \"a\": 1\n}\n");
 }
 

@@ -240,7 +240,7 @@ TEST(DiagnoseCommand, needs_no_machine_to_hold_logs_against_each_other) {
   const Outcome outcome =
       diagnose({first.path().string(), second.path().string(), third.path().string()});
   EXPECT_NE(outcome.out.find("hosts: n3 is slow"), std::string::npos) << outcome.out;
-  EXPECT_NE(outcome.out.find("0.50 low"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("0.50  low"), std::string::npos) << outcome.out;
 }
 
 // 20 % slower is more than the threshold of 5 %; 2 % is not. Without -t: no machine is asked.

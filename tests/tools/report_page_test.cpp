@@ -14,6 +14,7 @@
 
 #include "tests/support/temporary_file.h"
 #include "tests/tools/command_outcome.h"
+#include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/page.h"
 
 namespace collsim::command {
@@ -24,7 +25,7 @@ using TableRow = std::map<std::string, std::string>;
 
 const std::string recordings = std::string(COLLSIM_SOURCE_DIR) + "/recordings/published/";
 
-std::string written(const Report& page) {
+std::string written(const Answer& page) {
   std::ostringstream out;
   write_page(page, out);
   return out.str();
@@ -99,12 +100,11 @@ const std::vector<std::string> small_run{"run",  "-t", "hgx-h200", "-a", "ring,t
 
 const std::string hostile = "</script><script>alert(1)</script><!--\"'&";
 
-Report hostile_page() {
-  Report page{hostile, "collsim run " + hostile, {{"fault", hostile}}, {}};
-  ReportChart chart{hostile, hostile, {hostile, AxisScale::words}, {hostile, AxisScale::linear}};
-  chart.series.push_back(
-      {hostile, SeriesMark::dots, 0, false, {{hostile, 1, {}, {}, 1, hostile, hostile}}});
-  ReportTable table{hostile, {{"key", hostile}}, {{{"key", hostile}}}};
+Answer hostile_page() {
+  Answer page{hostile, "collsim run " + hostile, {{"fault", hostile}}, {}};
+  Chart chart{hostile, hostile, {hostile, AxisScale::words}, {hostile, AxisScale::linear}};
+  chart.series.push_back({hostile, SeriesMark::dots, 0, false, {{hostile, 1, hostile, hostile}}});
+  Table table{hostile, {{"key", hostile}}, {{{"key", hostile}}}};
   page.sections.push_back({hostile, {chart}, {hostile}, {table}});
   return page;
 }
@@ -124,13 +124,13 @@ TEST(Report, no_text_ends_or_opens_an_element) {
 }
 
 TEST(Report, bytes_that_are_no_text_are_replaced) {
-  Report page{
+  Answer page{
       "a\xff"
       "b",
       "collsim run",
       {},
       {}};
-  ReportChart chart{"c\xfe", {}, {}, {}};
+  Chart chart{"c\xfe", {}, {}, {}};
   page.sections.push_back({"", {chart}, {}, {}});
   const std::string text = written(page);
   EXPECT_NE(text.find("<h1>a\xef\xbf\xbd"
@@ -153,16 +153,16 @@ TEST(Report, needs_nothing_but_itself) {
 }
 
 TEST(Report, an_unknown_number_is_a_dash) {
-  Report page{"title", "command", {}, {}};
-  ReportTable table{"", {{"a", "a"}, {"b", "b"}}, {{{"a", nullptr}, {"b", HUGE_VAL}}}};
+  Answer page{"title", "command", {}, {}};
+  Table table{"", {{"a", "a"}, {"b", "b"}}, {{{"a", nullptr}, {"b", HUGE_VAL}}}};
   page.sections.push_back({"", {}, {}, {table}});
   EXPECT_NE(written(page).find("<tr><td>-</td><td>-</td></tr>"), std::string::npos);
 }
 
 // 0.12345 is 12.3 in percent; the page keeps all of it.
 TEST(Report, tables_round_what_they_show_and_keep_the_number) {
-  Report page{"title", "command", {}, {}};
-  ReportTable table{"", {{"share", "share (%)", 1, 100}}, {{{"share", 0.12345}}}};
+  Answer page{"title", "command", {}, {}};
+  Table table{"", {{"share", "share", "(%)", 1, 100}}, {{{"share", 0.12345}}}};
   page.sections.push_back({"", {}, {}, {table}});
   EXPECT_NE(written(page).find("<data value=\"0.12345\">12.3</data>"), std::string::npos);
 }

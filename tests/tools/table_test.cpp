@@ -1,5 +1,7 @@
 // What people read: tables of 80 columns, and all columns on request.
 
+#include "tools/collsim/report/table.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +13,6 @@
 #include "tests/tools/command_outcome.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/wrap.h"
-#include "tools/collsim/report/row_table.h"
 
 namespace collsim::command {
 namespace {
@@ -122,10 +123,9 @@ TEST(Table, explain_offers_only_what_it_can_do) {
 
 // Of 10 and 100 characters only the first fits; a column of rank wide_only never does.
 TEST(Table, the_least_important_columns_go_first) {
-  const std::vector<Column> columns{{"a", "a", "", 100, 0, 2},
-                                    {"b", "b", "", 10, 0, 1},
-                                    {"c", "c", "", 3, 0, wide_only},
-                                    {"d", "d", "", 68, 0, 3}};
+  const std::vector<Column> columns{
+      fixed_column("a", "a", "", 100, 0, 2), fixed_column("b", "b", "", 10, 0, 1),
+      fixed_column("c", "c", "", 3, 0, wide_only), fixed_column("d", "d", "", 68, 0, 3)};
   const std::vector<Column> kept = fitting(columns);
   ASSERT_EQ(kept.size(), 2U);
   EXPECT_EQ(kept[0].key, "b");
@@ -133,7 +133,7 @@ TEST(Table, the_least_important_columns_go_first) {
 }
 
 TEST(Table, numbers_give_up_digits_before_they_widen_a_column) {
-  const std::vector<Column> columns{{"t", "time", "(us)", 7, 2, 1}};
+  const std::vector<Column> columns{fixed_column("t", "time", "(us)", 7, 2, 1)};
   EXPECT_EQ(line_of(columns, {{"t", 1234.567}}), " 1234.57");
   EXPECT_EQ(line_of(columns, {{"t", 123456.7}}), "  123457");
   EXPECT_EQ(line_of(columns, {{"t", nullptr}}), "       -");

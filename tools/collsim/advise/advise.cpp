@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
 #include <algorithm>
 #include <cctype>
@@ -20,7 +19,6 @@
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
-#include "tools/collsim/core/wrap.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/call_rows.h"
 #include "tools/collsim/report/records.h"
@@ -169,17 +167,20 @@ std::string change_text(double ratio) {
   return fmt::format("{:+.1f} %", 100 * (ratio - 1));
 }
 
-std::string effect_text(const Advice& advice, const std::vector<std::string>& calls) {
+/// A change and what it does: of several calls the mean, the least and the most.
+Note effect_note(const Advice& advice, const std::vector<std::string>& calls) {
   const Effect& effect = advice.effect;
-  if (calls.size() == 1) {
-    return fmt::format("{:>11}{}", change_text(effect.mean), advice.simulated ? "" : " (formulas)");
+  std::string lead = fmt::format("  {:<30} {:>11} ", advice.text, change_text(effect.mean));
+  std::string rest = advice.simulated ? "" : "(formulas)";
+  if (calls.size() > 1) {
+    lead += fmt::format("{:>11} ", change_text(effect.min));
+    rest = fmt::format("at {}, {} at {}{}{}", calls[effect.min_at], change_text(effect.max),
+                       calls[effect.max_at], rest.empty() ? "" : " ", rest);
   }
-  return fmt::format("{:>11} {:>11} at {}, {} at {}{}", change_text(effect.mean),
-                     change_text(effect.min), calls[effect.min_at], change_text(effect.max),
-                     calls[effect.max_at], advice.simulated ? "" : " (formulas)");
+  return {std::move(rest), std::move(lead), std::string(33, ' ')};
 }
 
-/// The same in a line of text.
+/// The same in a sentence.
 std::string effect_sentence(const Advice& advice, const std::vector<std::string>& calls) {
   const Effect& effect = advice.effect;
   std::string text = change_text(effect.mean);
@@ -190,138 +191,137 @@ std::string effect_sentence(const Advice& advice, const std::vector<std::string>
   return advice.simulated ? text : text + " by formulas";
 }
 
-/// The table of changes: by what they do.
-class AdviceTable {
- public:
-  AdviceTable(const AdviceSubject& subject, std::ostream& out) : subject_(subject), out_(out) {}
-
-  void print_subject(const CallTimes& times) {
-    const CallRequest& request = subject_.questions.front();
-    std::vector<std::string> names;
-    for (const CallRequest& each : subject_.questions) {
-      names.emplace_back(to_string(each.scenario.collective));
-    }
-    comment(fmt::format("collsim {}: advice for {} on {}, {} ranks", COLLSIM_VERSION,
-                        fmt::join(names, ", "), request.topology.name(), request.ranks));
-    comment(fmt::format("{}; calibration {}", describe(request.scenario.runs.front()),
-                        request.cost.name));
-    for (const Fault& fault : request.scenario.faults) comment("fault: " + fault.text);
-    const auto first = times.times.front();
-    const auto last = times.times.back();
-    comment(times.times.size() == 1
-                ? fmt::format("{} takes {} now", subject_.call_names.front(), to_string(first))
-                : fmt::format("{} calls, from {} ({} now) to {} ({} now)", times.times.size(),
-                              subject_.call_names.front(), to_string(first),
-                              subject_.call_names.back(), to_string(last)));
-    comment(
-        times.times.size() == 1
-            ? "change of the time, simulated unless it says 'formulas'"
-            : "change of the time: mean of all calls; least and most of one; simulated unless it "
-              "says 'formulas'");
+std::string collectives_of(const AdviceSubject& subject, const char* between) {
+  std::vector<std::string> names;
+  for (const CallRequest& each : subject.questions) {
+    names.emplace_back(to_string(each.scenario.collective));
   }
+  return fmt::format("{}", fmt::join(names, between));
+}
 
-  void print(const std::vector<Advice>& advices, const std::optional<Advice>& together) {
-    section("faster", advices,
-            [](const Advice& each) { return verdict(each) == SettingVerdict::helps; });
-    if (together) {
-      out_ << wrapped(fmt::format("together: {}: {}", together->text,
-                                  effect_sentence(*together, subject_.call_names)),
-                      "  ", "    ");
-    }
-    section("faster and slower, by the call", advices,
-            [](const Advice& each) { return verdict(each) == SettingVerdict::mixed; });
-    section("slower", advices,
-            [](const Advice& each) { return verdict(each) == SettingVerdict::harms; });
-    print_nothing(advices);
-    print_unmodelled(advices);
-    print_problems(advices);
+std::vector<std::string> head_of(const AdviceSubject& subject, const CallTimes& times) {
+  const CallRequest& request = subject.questions.front();
+  std::vector<std::string> texts{
+      fmt::format("collsim {}: advice for {} on {}, {} ranks", COLLSIM_VERSION,
+                  collectives_of(subject, ", "), request.topology.name(), request.ranks),
+      fmt::format("{}; calibration {}", describe(request.scenario.runs.front()),
+                  request.cost.name)};
+  for (const Fault& fault : request.scenario.faults) texts.push_back("fault: " + fault.text);
+  const auto first = times.times.front();
+  const auto last = times.times.back();
+  const bool one = times.times.size() == 1;
+  texts.push_back(one ? fmt::format("{} takes {} now", subject.call_names.front(), to_string(first))
+                      : fmt::format("{} calls, from {} ({} now) to {} ({} now)", times.times.size(),
+                                    subject.call_names.front(), to_string(first),
+                                    subject.call_names.back(), to_string(last)));
+  texts.emplace_back(
+      one ? "change of the time, simulated unless it says 'formulas'"
+          : "change of the time: mean of all calls; least and most of one; simulated unless it "
+            "says 'formulas'");
+  return texts;
+}
+
+/// The changes with a verdict, the quickest first.
+AnswerSection advice_section(const char* title, const AdviceSubject& subject,
+                             const std::vector<Advice>& advices, SettingVerdict verdict) {
+  std::vector<const Advice*> these;
+  for (const Advice& each : advices) {
+    if (verdict_of(each) == verdict) these.push_back(&each);
   }
-
- private:
-  static constexpr int name_width = 30;
-
-  static SettingVerdict verdict(const Advice& advice) { return verdict_of(advice); }
-
-  void comment(const std::string& text) { out_ << wrapped(text, "# ", "#   "); }
-
-  template <typename Belongs>
-  void section(const char* title, const std::vector<Advice>& advices, Belongs belongs) {
-    std::vector<const Advice*> these;
-    for (const Advice& each : advices) {
-      if (belongs(each)) these.push_back(&each);
-    }
-    std::stable_sort(these.begin(), these.end(), [](const Advice* a, const Advice* b) {
-      return a->effect.mean < b->effect.mean;
-    });
-    fmt::print(out_, "\n{}:{}\n", title, these.empty() ? " none of what was tried" : "");
-    for (const Advice* const each : these) {
-      fmt::print(out_, "  {:<{}} {}\n", each->text, name_width,
-                 effect_text(*each, subject_.call_names));
-      if (!each->reason.empty()) out_ << wrapped(each->reason, "      ", "      ");
-    }
+  std::stable_sort(these.begin(), these.end(), [](const Advice* a, const Advice* b) {
+    return a->effect.mean < b->effect.mean;
+  });
+  AnswerSection section{fmt::format("{}:", title)};
+  if (these.empty()) section.notes.emplace_back("none of what was tried", "  ", "  ");
+  for (const Advice* const each : these) {
+    section.notes.push_back(effect_note(*each, subject.call_names));
+    if (!each->reason.empty()) section.notes.emplace_back(each->reason, "      ", "      ");
   }
+  return section;
+}
 
-  void print_nothing(const std::vector<Advice>& advices) {
-    std::string simulated;
-    std::string by_formulas;
-    double largest = 0;
-    for (const Advice& each : advices) {
-      if (verdict(each) != SettingVerdict::nothing) continue;
-      std::string& list = each.simulated ? simulated : by_formulas;
-      list += (list.empty() ? "" : ", ") + each.text;
-      largest = std::max({largest, each.effect.max - 1, 1 - each.effect.min});
-    }
-    fmt::print(out_, "\nchange nothing here (at most {:.2f} % in any call):\n", 100 * largest);
-    if (!simulated.empty()) out_ << wrapped(simulated, "  ", "  ");
-    if (!by_formulas.empty()) out_ << wrapped("by formulas: " + by_formulas, "  ", "  ");
+AnswerSection unchanged_section(const std::vector<Advice>& advices) {
+  std::vector<std::string> simulated;
+  std::vector<std::string> by_formulas;
+  double largest = 0;
+  for (const Advice& each : advices) {
+    if (verdict_of(each) != SettingVerdict::nothing) continue;
+    (each.simulated ? simulated : by_formulas).push_back(each.text);
+    largest = std::max({largest, each.effect.max - 1, 1 - each.effect.min});
   }
-
-  void print_unmodelled(const std::vector<Advice>& advices) {
-    bool any = false;
-    for (const Advice& each : advices) {
-      if (verdict(each) != SettingVerdict::not_modelled) continue;
-      if (!any) fmt::print(out_, "\nnot modelled here, so nothing is known of them:\n");
-      any = true;
-      out_ << wrapped(fmt::format("{}: {}", each.text, each.unmodelled), "  ", "    ");
-    }
+  AnswerSection section{
+      fmt::format("change nothing here (at most {:.2f} % in any call):", 100 * largest)};
+  if (!simulated.empty()) {
+    section.notes.emplace_back(fmt::format("{}", fmt::join(simulated, ", ")), "  ", "  ");
   }
-
-  void print_problems(const std::vector<Advice>& advices) {
-    bool any = false;
-    for (const Advice& each : advices) {
-      if (each.problem.empty()) continue;
-      if (!any) fmt::print(out_, "\ncannot run here:\n");
-      any = true;
-      out_ << wrapped(fmt::format("{}: {}", each.text, each.problem), "  ", "    ");
-    }
+  if (!by_formulas.empty()) {
+    section.notes.emplace_back(fmt::format("by formulas: {}", fmt::join(by_formulas, ", ")), "  ",
+                               "  ");
   }
+  return section;
+}
 
-  const AdviceSubject& subject_;
-  std::ostream& out_;
-};
+/// What is to be said of changes of which nothing is known.
+AnswerSection unknown_section(const char* title, const std::vector<Advice>& advices,
+                              std::string Advice::*why) {
+  AnswerSection section{title};
+  for (const Advice& each : advices) {
+    if ((each.*why).empty()) continue;
+    section.notes.emplace_back(fmt::format("{}: {}", each.text, each.*why), "  ", "    ");
+  }
+  return section;
+}
 
-void print_judgement(const AdviceSubject& subject, const Judgement& judgement, std::ostream& out) {
-  fmt::print(out, "\n");
+/// The changes by what they do.
+std::vector<AnswerSection> advice_sections(const AdviceSubject& subject,
+                                           const std::vector<Advice>& advices,
+                                           const std::optional<Advice>& together) {
+  AnswerSection faster = advice_section("faster", subject, advices, SettingVerdict::helps);
+  if (together) {
+    faster.notes.emplace_back(fmt::format("together: {}: {}", together->text,
+                                          effect_sentence(*together, subject.call_names)),
+                              "  ", "    ");
+  }
+  return {std::move(faster),
+          advice_section("faster and slower, by the call", subject, advices, SettingVerdict::mixed),
+          advice_section("slower", subject, advices, SettingVerdict::harms),
+          unchanged_section(advices),
+          unknown_section("not modelled here, so nothing is known of them:", advices,
+                          &Advice::unmodelled),
+          unknown_section("cannot run here:", advices, &Advice::problem)};
+}
+
+/// What is said of a pasted setting: its verdict, with the figure that there is for it.
+Note judged_note(const AdviceSubject& subject, const JudgedSetting& judged) {
+  std::string text(to_string(judged.verdict));
+  const bool has_figure = judged.advice && judged.advice->problem.empty() &&
+                          judged.verdict != SettingVerdict::not_modelled;
+  if (has_figure && judged.verdict != SettingVerdict::nothing) {
+    text += fmt::format(", {}", effect_sentence(*judged.advice, subject.call_names));
+  }
+  if (has_figure && judged.verdict == SettingVerdict::nothing) {
+    const Effect& effect = judged.advice->effect;
+    text += fmt::format(", at most {:.2f} %", 100 * std::max(effect.max - 1, 1 - effect.min));
+  }
+  const std::string setting = fmt::format("{}={}", judged.setting.name, judged.setting.value);
+  return {std::move(text), fmt::format("line {:>3}  {:<34} ", judged.setting.line, setting),
+          "          "};
+}
+
+AnswerSection judgement_section(const AdviceSubject& subject, const Judgement& judgement) {
+  AnswerSection section;
+  section.apart = true;
   for (const JudgedSetting& each : judgement.lines) {
-    const std::string setting = fmt::format("{}={}", each.setting.name, each.setting.value);
-    fmt::print(out, "line {:>3}  {:<34} {}", each.setting.line, setting, to_string(each.verdict));
-    const bool has_figure =
-        each.advice && each.advice->problem.empty() && each.verdict != SettingVerdict::not_modelled;
-    if (has_figure && each.verdict != SettingVerdict::nothing) {
-      fmt::print(out, ", {}", effect_sentence(*each.advice, subject.call_names));
-    }
-    if (has_figure && each.verdict == SettingVerdict::nothing) {
-      const Effect& effect = each.advice->effect;
-      fmt::print(out, ", at most {:.2f} %", 100 * std::max(effect.max - 1, 1 - effect.min));
-    }
-    fmt::print(out, "\n");
-    if (!each.note.empty()) out << wrapped(each.note, "          ", "          ");
+    section.notes.push_back(judged_note(subject, each));
+    if (!each.note.empty()) section.notes.emplace_back(each.note, "          ", "          ");
   }
   if (judgement.together && judgement.together->problem.empty()) {
-    fmt::print(out, "all together  {}\n", effect_sentence(*judgement.together, subject.call_names));
+    section.notes.emplace_back(effect_sentence(*judgement.together, subject.call_names),
+                               "all together  ", "  ");
   } else if (judgement.together) {
-    out << wrapped("all together cannot run: " + judgement.together->problem, "", "  ");
+    section.notes.emplace_back("all together cannot run: " + judgement.together->problem, "", "  ");
   }
+  return section;
 }
 
 Record note_of(const Advice* advice) {
@@ -348,11 +348,7 @@ Record advice_row(const AdviceSubject& subject, const std::string& kind, const s
              {"note", note_of(advice)}};
   const CallRequest& request = subject.questions.front();
   row.update(context_of(request, &request.scenario.runs.front()));
-  std::vector<std::string> names;
-  for (const CallRequest& each : subject.questions) {
-    names.emplace_back(to_string(each.scenario.collective));
-  }
-  row["collective"] = fmt::format("{}", fmt::join(names, ","));
+  row["collective"] = collectives_of(subject, ",");
   return row;
 }
 
@@ -405,11 +401,9 @@ void judge_settings(const AdviceSubject& subject, Adviser& adviser, const std::s
     return judge(adviser, settings);
   }();
   Answer answer;
-  answer.print = [&](std::ostream& to) {
-    AdviceTable(subject, to).print_subject(adviser.times());
-    print_judgement(subject, judgement, to);
-  };
-  answer.rows = [&] { return rows_of_judgement(subject, judgement); };
+  answer.head(comments(head_of(subject, adviser.times())));
+  answer.sections.push_back(judgement_section(subject, judgement));
+  answer.rows = rows_of_judgement(subject, judgement);
   write_answer(subject.questions.front().format, answer, out);
 }
 
@@ -428,12 +422,11 @@ void give_advice(const AdviceSubject& subject, Adviser& adviser, std::ostream& o
   const std::vector<Advice>& advices = answers.first;
   const std::optional<Advice>& together = answers.second;
   Answer answer;
-  answer.print = [&](std::ostream& to) {
-    AdviceTable table(subject, to);
-    table.print_subject(adviser.times());
-    table.print(advices, together);
-  };
-  answer.rows = [&] { return rows_of_advices(subject, advices, together); };
+  answer.head(comments(head_of(subject, adviser.times())));
+  for (AnswerSection& section : advice_sections(subject, advices, together)) {
+    answer.sections.push_back(std::move(section));
+  }
+  answer.rows = rows_of_advices(subject, advices, together);
   write_answer(subject.questions.front().format, answer, out);
 }
 

@@ -77,15 +77,14 @@ int run_choose(std::span<const std::string> args, std::ostream& out, std::ostrea
   std::optional<SymmetricSetting> setting;
   if (registered) setting = symmetric_setting(nccl, variables_option(*values));
   Answer answer;
-  answer.print = [&](std::ostream& to) {
+  answer.draw([&](std::ostream& to) {
     print_choice_table(nccl, name, to);
     if (setting) print_symmetric_choices(*setting, to);
-  };
-  answer.document = [&] {
-    Record record = choice_record(nccl, name);
-    if (setting) record["symmetric"] = symmetric_record(*setting);
-    return record;
-  };
+  });
+  if (format == Format::json) {
+    answer.document = choice_record(nccl, name);
+    if (setting) answer.document["symmetric"] = symmetric_record(*setting);
+  }
   write_answer(format, answer, out);
   return exit_ok;
 }

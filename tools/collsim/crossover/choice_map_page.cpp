@@ -6,7 +6,7 @@
 #include <array>
 
 #include "tools/collsim/crossover/choice_map_report.h"
-#include "tools/collsim/report/report.h"
+#include "tools/collsim/report/answer.h"
 
 namespace collsim::command {
 
@@ -32,13 +32,12 @@ void for_each_cell(const ChoiceMap& map, Visit visit) {
   }
 }
 
-ReportPoint point_at(const ChoiceRow& row, const ChoiceCell& cell) {
-  return {short_size(cell.size), name_of_row(row), {}, {}, 1, {}, describe(row, cell)};
+ChartPoint point_at(const ChoiceRow& row, const ChoiceCell& cell) {
+  return {short_size(cell.size), name_of_row(row), {}, describe(row, cell)};
 }
 
-ReportChart map_chart(const ChoiceMap& map, const char* title, std::string note) {
-  ReportChart chart{title, std::move(note), {"size", AxisScale::words}, {"", AxisScale::words}, {},
-                    true};
+Chart map_chart(const ChoiceMap& map, const char* title, std::string note) {
+  Chart chart{title, std::move(note), {"size", AxisScale::words}, {"", AxisScale::words}, {}, true};
   for (const ChoiceRow& row : map.rows) chart.y.words.push_back(name_of_row(row));
   for (const ChoiceCell& cell : map.rows.front().cells) {
     chart.x.words.push_back(short_size(cell.size));
@@ -47,27 +46,27 @@ ReportChart map_chart(const ChoiceMap& map, const char* title, std::string note)
 }
 
 /// A series for each pair: the cells where it is the fastest.
-ReportChart winner_chart(const ChoiceMap& map) {
-  ReportChart chart = map_chart(
+Chart winner_chart(const ChoiceMap& map) {
+  Chart chart = map_chart(
       map, "What is fastest",
       "Letters: algorithm and protocol. Hatched, with a small first letter: the lead over "
       "the next is within the error of such predictions.");
   for (const NcclVariants::Pair& pair : shown_pairs(map)) {
-    ReportSeries series{fmt::format("{} {}", code_of(pair, false), name_of_pair(pair)),
-                        SeriesMark::cells,
-                        tone_of(pair),
-                        false,
-                        {}};
+    ChartSeries series{fmt::format("{} {}", code_of(pair, false), name_of_pair(pair)),
+                       SeriesMark::cells,
+                       tone_of(pair),
+                       false,
+                       {}};
     for_each_cell(map, [&](const ChoiceRow& row, const ChoiceCell& cell) {
       if (row.pairs[cell.best] != pair) return;
-      ReportPoint point = point_at(row, cell);
+      ChartPoint point = point_at(row, cell);
       point.weight = weight_of(pair);
       point.label = code_of(pair, cell.is_open());
       series.points.push_back(std::move(point));
     });
     if (!series.points.empty()) chart.series.push_back(std::move(series));
   }
-  ReportSeries open{"lead within the error", SeriesMark::hatched, 0, false, {}};
+  ChartSeries open{"lead within the error", SeriesMark::hatched, 0};
   for_each_cell(map, [&](const ChoiceRow& row, const ChoiceCell& cell) {
     if (!cell.is_open()) return;
     open.points.push_back(point_at(row, cell));
@@ -78,15 +77,14 @@ ReportChart winner_chart(const ChoiceMap& map) {
 }
 
 /// What NCCL chooses instead, and how much that loses: white to dark as the loss grows to 50 %.
-ReportChart regret_chart(const ChoiceMap& map) {
-  ReportChart chart =
-      map_chart(map, "What NCCL's choice loses",
-                "Letters: what NCCL chooses where it is not the fastest. Number: by "
-                "how many percent that is slower.");
-  ReportSeries same{"NCCL chooses the fastest", SeriesMark::cells, reference_tone, false, {}};
-  ReportSeries lost{"NCCL's choice is slower", SeriesMark::cells, chosen_tone, false, {}};
+Chart regret_chart(const ChoiceMap& map) {
+  Chart chart = map_chart(map, "What NCCL's choice loses",
+                          "Letters: what NCCL chooses where it is not the fastest. Number: by "
+                          "how many percent that is slower.");
+  ChartSeries same{"NCCL chooses the fastest", SeriesMark::cells, reference_tone};
+  ChartSeries lost{"NCCL's choice is slower", SeriesMark::cells, chosen_tone};
   for_each_cell(map, [&](const ChoiceRow& row, const ChoiceCell& cell) {
-    ReportPoint point = point_at(row, cell);
+    ChartPoint point = point_at(row, cell);
     if (cell.chosen == cell.best) {
       constexpr double faint = 0.12;
       point.weight = faint;
@@ -103,32 +101,16 @@ ReportChart regret_chart(const ChoiceMap& map) {
                               percent < 1 ? "<1" : fmt::format("{:.0f}", percent));
     lost.points.push_back(std::move(point));
   });
-  for (ReportSeries* series : {&lost, &same}) {
+  for (ChartSeries* series : {&lost, &same}) {
     if (!series->points.empty()) chart.series.push_back(std::move(*series));
   }
   return chart;
 }
 
-ReportTable cell_table(const ChoiceMap& map) {
-  ReportTable table{"",
-                    {{"nranks", "ranks"},
-                     {"nodes", "nodes"},
-                     {"size_bytes", "size (B)"},
-                     {"until_bytes", "up to (B)"},
-                     {"best", "fastest"},
-                     {"best_us", "time (us)"},
-                     {"second", "next"},
-                     {"second_us", "time (us)"},
-                     {"lead_within_error", "lead within the error"},
-                     {"error", "error of such predictions (%)", 0, in_percent},
-                     {"choice", "NCCL's choice"},
-                     {"choice_us", "time (us)"},
-                     {"lost", "lost (%)", 1, in_percent},
-                     {"simulated", "simulated"}},
-                    {}};
-  for_each_cell(map, [&](const ChoiceRow& row, const ChoiceCell& cell) {
-    table.rows.push_back(record_of(map, row, cell));
-  });
+Table cell_table(const ChoiceMap& map) {
+  Table table;
+  for_each_cell(
+      map, [&](const ChoiceRow& row, const ChoiceCell& cell) { add_cell(map, row, cell, table); });
   return table;
 }
 
@@ -146,20 +128,22 @@ std::string error_text(const ChoiceMap& map) {
 
 }  // namespace
 
-Report report_of(const ChoiceMap& map, const std::string& command) {
-  const ReportTable cells = cell_table(map);
-  Report report{title_of(map), command, {}, {}};
-  report.facts = {{"NCCL", joined_values(cells.rows, "nccl_version")},
-                  {"calibration", map.request->cost.name},
-                  {"trust", error_text(map)}};
+Answer answer_of(const ChoiceMap& map, const std::string& command) {
+  Table cells = cell_table(map);
+  Answer answer{title_of(map),
+                command,
+                {{"NCCL", joined_values(cells.rows, "nccl_version")},
+                 {"calibration", map.request->cost.name},
+                 {"trust", error_text(map)}}};
   for (const Fault& fault : map.request->scenario.faults) {
-    report.facts.emplace_back("fault", fault.text);
+    answer.facts.push_back({"fault", fault.text});
   }
-  add_trust_and_version(report, {}, {});
-  ReportSection section{"", {winner_chart(map), regret_chart(map)}, {}, {cells}};
-  for (const ChoiceRow& row : map.rows) section.texts.push_back(mean_loss_note(row));
-  report.sections.push_back(std::move(section));
-  return report;
+  add_trust_and_version(answer, {}, {});
+  AnswerSection section{"", {winner_chart(map), regret_chart(map)}, {}, {std::move(cells)}};
+  for (const ChoiceRow& row : map.rows) section.notes.emplace_back(mean_loss_note(row));
+  section.shown = Shown::on_pages;
+  answer.sections.push_back(std::move(section));
+  return answer;
 }
 
 }  // namespace collsim::command

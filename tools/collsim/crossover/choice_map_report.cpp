@@ -232,26 +232,26 @@ std::string mean_loss_note(const ChoiceRow& row) {
                      percent * mean_loss(row), row.simulated ? "" : "; by formulas, not simulated");
 }
 
-Record record_of(const ChoiceMap& map, const ChoiceRow& row, const ChoiceCell& cell) {
+void add_cell(const ChoiceMap& map, const ChoiceRow& row, const ChoiceCell& cell, Table& table) {
   const auto time = [&](std::size_t way) { return 1e6 * cell.times[way].value; };
-  Record record{{"nranks", row.ranks},
-                {"nodes", row.nodes},
-                {"size_bytes", cell.size.count},
-                {"until_bytes", cell.until.count},
-                {"best", name_of_pair(row.pairs[cell.best])},
-                {"best_us", time(cell.best)},
-                {"second", name_of_pair(row.pairs[cell.second])},
-                {"second_us", time(cell.second)},
-                {"lead_within_error", cell.is_open()},
-                {"error", cell.error},
-                {"choice", name_of_pair(row.pairs[cell.chosen])},
-                {"choice_us", time(cell.chosen)},
-                {"lost", cell.loss(cell.chosen)},
-                {"simulated", row.simulated}};
+  TableRow add(table);
+  add({"nranks", "ranks"}, row.ranks);
+  add({"nodes", "nodes"}, row.nodes);
+  add({"size_bytes", "size", "(B)"}, cell.size.count);
+  add({"until_bytes", "up to", "(B)"}, cell.until.count);
+  add({"best", "fastest"}, name_of_pair(row.pairs[cell.best]));
+  add({"best_us", "time", "(us)"}, time(cell.best));
+  add({"second", "next"}, name_of_pair(row.pairs[cell.second]));
+  add({"second_us", "time", "(us)"}, time(cell.second));
+  add({"lead_within_error", "lead within the error"}, cell.is_open());
+  add({"error", "error of such predictions", "(%)", 0, percent}, cell.error);
+  add({"choice", "NCCL's choice"}, name_of_pair(row.pairs[cell.chosen]));
+  add({"choice_us", "time", "(us)"}, time(cell.chosen));
+  add({"lost", "lost", "(%)", 1, percent}, cell.loss(cell.chosen));
+  add({"simulated", "simulated"}, row.simulated);
   Record context = context_of(*map.request, &map.request->scenario.runs.front());
   context["nranks"] = row.ranks;
-  record.update(context);
-  return record;
+  table.rows.back().update(context);
 }
 
 void print_choice_map(const ChoiceMap& map, std::ostream& out) {
@@ -269,14 +269,6 @@ void print_choice_map(const ChoiceMap& map, std::ostream& out) {
   }
   print_legend(map, out);
   print_notes(map, out);
-}
-
-std::vector<Record> records_of(const ChoiceMap& map) {
-  std::vector<Record> records;
-  for (const ChoiceRow& row : map.rows) {
-    for (const ChoiceCell& cell : row.cells) records.push_back(record_of(map, row, cell));
-  }
-  return records;
 }
 
 void print_choice_svg(const ChoiceMap& map, std::ostream& out) {

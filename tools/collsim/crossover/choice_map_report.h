@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "models/crossover/choice_map.h"
+#include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/records.h"
-#include "tools/collsim/report/report.h"
 #include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
@@ -35,17 +35,15 @@ std::string short_size(Bytes size);
 std::string describe(const ChoiceRow& row, const ChoiceCell& cell);
 /// "8 ranks: NCCL's choice loses 0.1 % on average".
 std::string mean_loss_note(const ChoiceRow& row);
-/// A cell as csv and json have it.
-Record record_of(const ChoiceMap& map, const ChoiceRow& row, const ChoiceCell& cell);
+/// Adds a cell to a table.
+void add_cell(const ChoiceMap& map, const ChoiceRow& row, const ChoiceCell& cell, Table& table);
 
 /// In 80 columns: two letters for each size, three lines for each row; many sizes in several
 /// blocks.
 void print_choice_map(const ChoiceMap& map, std::ostream& out);
-/// A record for each cell.
-std::vector<Record> records_of(const ChoiceMap& map);
 /// A drawing: an SVG file, which a page may hold as it is.
 void print_choice_svg(const ChoiceMap& map, std::ostream& out);
-/// The map, what NCCL's choice loses, and the cells as a table.
-Report report_of(const ChoiceMap& map, const std::string& command);
+/// For pages the map, and what NCCL's choice loses; the cells as a table.
+Answer answer_of(const ChoiceMap& map, const std::string& command);
 
 }  // namespace collsim::command

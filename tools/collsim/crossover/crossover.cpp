@@ -37,7 +37,6 @@
 #include "tools/collsim/report/page.h"
 #include "tools/collsim/report/png.h"
 #include "tools/collsim/report/records.h"
-#include "tools/collsim/report/report.h"
 #include "tools/collsim/request/call_options.h"
 #include "tools/collsim/request/call_request.h"
 
@@ -233,52 +232,23 @@ ScheduleKind common_schedule(const std::vector<RunSpec>& runs) {
   return *runs.front().schedule;
 }
 
-std::string names_of(const PairCrossover& pair) {
-  return fmt::format("{}, {}", pair.first, pair.second);
-}
-
-int widest_pair(const std::vector<CrossoverReport>& reports) {
-  std::size_t widest = 18;
-  for (const CrossoverReport& report : reports) {
-    for (const PairCrossover& pair : report.pairs) widest = std::max(widest, names_of(pair).size());
-  }
-  return static_cast<int>(widest);
-}
-
 std::string describe_textbook(const CallRequest& request) {
   return fmt::format("textbook schedules; calibration {}", request.cost.name);
 }
 
-void print_table(const CallRequest& request, const std::vector<CrossoverReport>& reports,
-                 std::ostream& out) {
-  fmt::print(out, "# {} on {}\n", to_string(request.scenario.collective), request.topology.name());
-  const bool by_nccl = request.scenario.runs.front().schedule == ScheduleKind::nccl;
-  if (!by_nccl) fmt::print(out, "# {}\n", describe_textbook(request));
-  const int width = widest_pair(reports);
-  fmt::print(out, "{:>5} {:<{}} {:<36} {}\n", "ranks", "pair", width, "simulated",
-             by_nccl ? "NCCL" : "estimate");
-  for (const CrossoverReport& report : reports) {
-    for (const PairCrossover& pair : report.pairs) {
-      fmt::print(out, "{:>5} {:<{}} {:<36} {}\n", report.ranks, names_of(pair), width,
-                 to_string(pair.simulated, pair.first, pair.second),
-                 to_string(pair.estimated, pair.first, pair.second));
-    }
+/// How much time NCCL's choice loses.
+std::string loss_text(const ChoiceRegret& following) {
+  std::string text =
+      fmt::format("fastest at {} of {} sizes; loses {:.1f} % on average", following.regret.best,
+                  following.regret.sizes, 100 * following.regret.mean);
+  if (following.regret.worst > 0) {
+    text +=
+        fmt::format(", {:.1f} % at {} ({} {:.1f} us, {} {:.1f} us)", 100 * following.regret.worst,
+                    rounded_size(static_cast<double>(following.worst_size.count)), following.choice,
+                    in_microseconds(following.choice_time), following.fastest,
+                    in_microseconds(following.fastest_time));
   }
-  if (by_nccl) fmt::print(out, "\nfollowing NCCL's choice\n");
-  for (const CrossoverReport& report : reports) {
-    if (!report.following) continue;
-    const ChoiceRegret& following = *report.following;
-    fmt::print(out, "{:>5} ranks: fastest at {} of {} sizes; loses {:.1f} % on average",
-               report.ranks, following.regret.best, following.regret.sizes,
-               100 * following.regret.mean);
-    if (following.regret.worst > 0) {
-      fmt::print(out, ", {:.1f} % at {} ({} {:.1f} us, {} {:.1f} us)", 100 * following.regret.worst,
-                 rounded_size(static_cast<double>(following.worst_size.count)), following.choice,
-                 in_microseconds(following.choice_time), following.fastest,
-                 in_microseconds(following.fastest_time));
-    }
-    fmt::print(out, "\n");
-  }
+  return text;
 }
 
 Record size_or_null(const Crossover& crossover) {
@@ -347,27 +317,35 @@ ordered_json to_json(const CallRequest& request, const RunSpec& run,
   return json;
 }
 
-void print_reports(const CallRequest& request, const std::vector<CrossoverReport>& reports,
-                   std::ostream& out) {
+Answer answer_of(const CallRequest& request, const std::vector<CrossoverReport>& reports) {
   const RunSpec& run = request.scenario.runs.front();
+  const bool by_nccl = run.schedule == ScheduleKind::nccl;
+  std::vector<std::string> head{
+      fmt::format("{} on {}", to_string(request.scenario.collective), request.topology.name())};
+  if (!by_nccl) head.push_back(describe_textbook(request));
   Answer answer;
-  answer.print = [&](std::ostream& to) { print_table(request, reports, to); };
-  answer.no_row = [&] { return row_of(request, run, {}, {}); };
-  answer.rows = [&] {
-    std::vector<Record> rows;
-    for (const CrossoverReport& report : reports) {
-      for (const PairCrossover& pair : report.pairs) {
-        rows.push_back(row_of(request, run, report, pair));
-      }
+  answer.no_row = row_of(request, run, {}, {});
+  answer.rows.emplace();
+  answer.document = Record::array();
+  Table table;
+  AnswerSection following{"following NCCL's choice"};
+  for (const CrossoverReport& report : reports) {
+    answer.document.push_back(to_json(request, run, report));
+    for (const PairCrossover& pair : report.pairs) {
+      answer.rows->push_back(row_of(request, run, report, pair));
+      TableRow add(table);
+      add({"ranks", "ranks"}, report.ranks);
+      add({"pair", "pair"}, fmt::format("{}, {}", pair.first, pair.second));
+      add({"simulated", "simulated"}, to_string(pair.simulated, pair.first, pair.second));
+      add({"estimated", by_nccl ? "NCCL" : "estimate"},
+          to_string(pair.estimated, pair.first, pair.second));
     }
-    return rows;
-  };
-  answer.document = [&] {
-    Record list = Record::array();
-    for (const CrossoverReport& report : reports) list.push_back(to_json(request, run, report));
-    return list;
-  };
-  write_answer(request.format, answer, out);
+    if (!report.following) continue;
+    following.notes.emplace_back(loss_text(*report.following),
+                                 fmt::format("{:>5} ranks: ", report.ranks), "             ");
+  }
+  answer.sections = {{"", {}, comments(head), {std::move(table)}}, std::move(following)};
+  return answer;
 }
 
 constexpr std::array map_files{"svg", "png", "html", "export-tuner", "export-env"};
@@ -383,7 +361,7 @@ std::string text_of(const ChoiceMap& map, std::string_view option, const std::st
   if (option == "export-env") return environment_of(map);
   std::ostringstream text;
   if (option == "html") {
-    write_page(report_of(map, command), text);
+    write_page(answer_of(map, command), text);
   } else {
     print_choice_svg(map, text);
   }
@@ -401,10 +379,8 @@ void print_map(const CallRequest& request, const po::variables_map& values,
     is_printed = is_printed || is_standard_output(values[option].as<OutputFile>().name);
   }
   if (is_printed) return;  // the map would be in the same stream
-  Answer answer;
-  answer.print = [&](std::ostream& to) { print_choice_map(map, to); };
-  answer.rows = [&] { return records_of(map); };
-  answer.report = [&] { return report_of(map, command); };
+  Answer answer = answer_of(map, command);
+  answer.draw([&](std::ostream& to) { print_choice_map(map, to); });
   write_answer(request.format, answer, out);
 }
 
@@ -474,7 +450,7 @@ int run_crossover(std::span<const std::string> args, std::ostream& out, std::ost
                   [](const CrossoverReport& report) { return report.pairs.empty(); })) {
     throw InputError("crossover: nothing to compare", "at least two algorithms or protocols");
   }
-  print_reports(request, reports, out);
+  write_answer(request.format, answer_of(request, reports), out);
   return exit_ok;
 }
 

@@ -19,7 +19,6 @@
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/page.h"
 #include "tools/collsim/report/png.h"
-#include "tools/collsim/report/report.h"
 
 namespace collsim::command {
 
@@ -77,33 +76,42 @@ KernelThresholds thresholds_of(const TextbookCurves& curves) {
   return thresholds;
 }
 
-void print_thresholds(const CallRequest& request, const KernelQuestion& question,
-                      const std::vector<KernelThresholds>& all, std::ostream& out) {
-  fmt::print(out, "# all_reduce on {} by kernels of {}{}\n", request.topology.name(),
-             to_string(question.engine),
-             request.scenario.runs.front().graph ? ", in a CUDA graph" : "");
-  fmt::print(out, "# {}\n{:>6} {}\n", fmt::join(question.kernels, ", "), "ranks", "fastest");
+std::vector<Note> head_of(const CallRequest& request, const KernelQuestion& question) {
+  return comments({fmt::format("all_reduce on {} by kernels of {}{}", request.topology.name(),
+                               to_string(question.engine),
+                               request.scenario.runs.front().graph ? ", in a CUDA graph" : ""),
+                   fmt::format("{}", fmt::join(question.kernels, ", "))});
+}
+
+/// What is the fastest from which size on, in a sentence for each number of ranks.
+Table sentence_table(const std::vector<KernelThresholds>& all) {
+  Table table;
   for (const KernelThresholds& thresholds : all) {
     std::string text = thresholds.ranges.front().kernel;
     for (std::size_t i = 1; i < thresholds.ranges.size(); ++i) {
       text += fmt::format(", {} from {}", thresholds.ranges[i].kernel,
                           rounded_size(thresholds.ranges[i].from));
     }
-    fmt::print(out, "{:>6} {}\n", thresholds.ranks, text);
+    TableRow add(table);
+    add({"ranks", "ranks"}, thresholds.ranks);
+    add({"fastest", "fastest"}, text);
   }
+  return table;
 }
 
-std::vector<Record> records_of(const std::vector<KernelThresholds>& all) {
-  std::vector<Record> records;
+Table range_table(const std::vector<KernelThresholds>& all) {
+  Table table;
+  table.title = "Fastest from a size on";
   for (const KernelThresholds& thresholds : all) {
     for (const KernelRange& range : thresholds.ranges) {
-      records.push_back({{"nranks", thresholds.ranks},
-                         {"kernel", range.kernel},
-                         {"from_bytes", range.from},
-                         {"time_us", range.time_us}});
+      TableRow add(table);
+      add({"nranks", "ranks"}, thresholds.ranks);
+      add({"kernel", "kernel"}, range.kernel);
+      add({"from_bytes", "from", "(B)", 0}, range.from);
+      add({"time_us", "time", "(us)"}, range.time_us);
     }
   }
-  return records;
+  return table;
 }
 
 /// A dictionary of Python's: for each number of ranks the kernels, each with the size that it stays
@@ -126,13 +134,13 @@ std::string code_of(const CallRequest& request, const KernelQuestion& question,
   return text + "}\n";
 }
 
-ReportChart chart_of(const TextbookCurves& curves) {
-  ReportChart chart{
+Chart chart_of(const TextbookCurves& curves) {
+  Chart chart{
       curves.title, {},   {"size", AxisScale::bytes, {}}, {"time (us)", AxisScale::logarithmic, {}},
       {},           false};
   int tone = 0;
   for (const TextbookCurve& curve : curves.curves) {
-    ReportSeries series{curve.algorithm, SeriesMark::line, tone++, false, {}};
+    ChartSeries series{curve.algorithm, SeriesMark::line, tone++};
     for (std::size_t i = 0; i < curves.sizes.size(); ++i) {
       if (!std::isfinite(curve.times[i].value)) continue;
       series.points.push_back({curves.sizes[i].count, in_microseconds(curve.times[i])});
@@ -142,19 +150,16 @@ ReportChart chart_of(const TextbookCurves& curves) {
   return chart;
 }
 
-Report report_of(const std::vector<TextbookCurves>& curves,
+Answer answer_of(const std::vector<TextbookCurves>& curves,
                  const std::vector<KernelThresholds>& all, const std::string& command) {
-  Report report{"Fastest small all_reduce", command, {}, {}};
-  ReportSection& section = report.sections.emplace_back();
+  Answer answer{"Fastest small all_reduce", command};
+  AnswerSection section;
   for (const TextbookCurves& each : curves) section.charts.push_back(chart_of(each));
-  section.tables.push_back({"Fastest from a size on",
-                            {{"nranks", "ranks"},
-                             {"kernel", "kernel"},
-                             {"from_bytes", "from bytes", 0},
-                             {"time_us", "us"}},
-                            records_of(all)});
-  add_trust_and_version(report, {}, {});
-  return report;
+  section.tables.push_back(range_table(all));
+  section.shown = Shown::on_pages;
+  answer.sections.push_back(std::move(section));
+  add_trust_and_version(answer, {}, {});
+  return answer;
 }
 
 /// A drawing of what runs here.
@@ -207,22 +212,21 @@ void answer_kernel_crossover(const CallRequest& request, const KernelQuestion& q
   if (values.contains("png")) write("png", png_of(drawing_of(curves.front())));
   if (values.contains("html")) {
     std::ostringstream page;
-    write_page(report_of(curves, thresholds, command), page);
+    write_page(answer_of(curves, thresholds, command), page);
     write("html", page.str());
   }
   if (values.contains("export-thresholds")) {
     write("export-thresholds", code_of(request, question, thresholds));
   }
   if (is_printed) return;
-  Answer answer;
-  answer.print = [&](std::ostream& to) {
-    if (values["map"].as<bool>()) return print_fastest_map(curves, to);
-    print_thresholds(request, question, thresholds, to);
-  };
-  answer.rows = [&] {
-    return values["map"].as<bool>() ? command::records_of(curves) : records_of(thresholds);
-  };
-  answer.report = [&] { return report_of(curves, thresholds, command); };
+  Answer answer = answer_of(curves, thresholds, command);
+  if (values["map"].as<bool>()) {
+    answer.draw([&](std::ostream& to) { print_fastest_map(curves, to); });
+    answer.rows = fastest_table(curves).rows;
+  } else {
+    answer.sections.push_back({"", {}, head_of(request, question), {sentence_table(thresholds)}});
+    answer.sections.back().shown = Shown::in_terminal;
+  }
   write_answer(request.format, answer, out);
 }
 

@@ -11,7 +11,6 @@
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/png.h"
-#include "tools/collsim/report/report.h"
 #include "tools/collsim/report/slider_page.h"
 
 namespace collsim::command {
@@ -29,15 +28,12 @@ SliderStart start_of(const CallRequest& request, const po::variables_map& values
   return start;
 }
 
-Report report_of(const std::vector<TextbookCurves>& rows, const std::string& command) {
-  Report report{"Fastest textbook algorithm: " + rows.front().title, command, {}, {}};
-  ReportTable table{
-      "",
-      {{"nranks", "ranks"}, {"size_bytes", "bytes"}, {"fastest", "fastest"}, {"time_us", "us"}},
-      records_of(rows)};
-  ReportSection& section = report.sections.emplace_back();
-  section.tables.push_back(std::move(table));
-  return report;
+Answer answer_of(const std::vector<TextbookCurves>& rows, const std::string& command) {
+  Answer answer{"Fastest textbook algorithm: " + rows.front().title, command};
+  answer.sections.push_back({"", {}, {}, {fastest_table(rows)}});
+  answer.sections.back().shown = Shown::on_pages;
+  answer.draw([&](std::ostream& to) { print_fastest_map(rows, to); });
+  return answer;
 }
 
 }  // namespace
@@ -69,11 +65,7 @@ void answer_textbook_map(const CallRequest& request, const po::variables_map& va
     out << slider_page(start_of(request, values, rows.front()), command);
     return;
   }
-  Answer answer;
-  answer.print = [&](std::ostream& to) { print_fastest_map(rows, to); };
-  answer.rows = [&] { return records_of(rows); };
-  answer.report = [&] { return report_of(rows, command); };
-  write_answer(request.format, answer, out);
+  write_answer(request.format, answer_of(rows, command), out);
 }
 
 }  // namespace collsim::command

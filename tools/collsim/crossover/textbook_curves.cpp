@@ -221,18 +221,19 @@ void print_fastest_map(const std::vector<TextbookCurves>& rows, std::ostream& ou
   }
 }
 
-std::vector<Record> records_of(const std::vector<TextbookCurves>& rows) {
-  std::vector<Record> records;
+Table fastest_table(const std::vector<TextbookCurves>& rows) {
+  Table table;
   for (const TextbookCurves& row : rows) {
     for (std::size_t i = 0; i < row.sizes.size(); ++i) {
       const TextbookCurve& fastest = row.curves[fastest_at(row, i)];
-      records.push_back({{"nranks", row.ranks},
-                         {"size_bytes", row.sizes[i].count},
-                         {"fastest", fastest.algorithm},
-                         {"time_us", in_microseconds(fastest.times[i])}});
+      TableRow add(table);
+      add({"nranks", "ranks"}, row.ranks);
+      add({"size_bytes", "size", "(B)"}, row.sizes[i].count);
+      add({"fastest", "fastest"}, fastest.algorithm);
+      add({"time_us", "time", "(us)"}, in_microseconds(fastest.times[i]));
     }
   }
-  return records;
+  return table;
 }
 
 void print_curves_svg(const TextbookCurves& curves, std::ostream& out) {

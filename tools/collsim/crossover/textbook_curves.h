@@ -7,7 +7,7 @@
 #include "models/call/call_compiler.h"
 #include "models/crossover/crossover.h"
 #include "sim/base/units.h"
-#include "tools/collsim/report/records.h"
+#include "tools/collsim/report/table.h"
 
 namespace collsim::command {
 
@@ -46,7 +46,7 @@ std::vector<CurveCrossing> crossings_of(const TextbookCurves& curves);
 /// A letter for each size: which is fastest; one line for each set of ranks.
 void print_fastest_map(const std::vector<TextbookCurves>& rows, std::ostream& out);
 /// The same, a record for each set of ranks and size.
-std::vector<Record> records_of(const std::vector<TextbookCurves>& rows);
+Table fastest_table(const std::vector<TextbookCurves>& rows);
 
 /// Times over sizes as a drawing, both axes logarithmic, crossings marked: an SVG file.
 void print_curves_svg(const TextbookCurves& curves, std::ostream& out);

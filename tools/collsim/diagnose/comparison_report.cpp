@@ -1,18 +1,13 @@
 #include "tools/collsim/diagnose/comparison_report.h"
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <ostream>
 #include <string>
 
-#include "sim/base/json_text.h"
-#include "tools/collsim/core/wrap.h"
 #include "tools/collsim/diagnose/diagnosis_report.h"
-#include "tools/collsim/report/records.h"
 
 namespace collsim::command {
 
@@ -52,49 +47,47 @@ std::string verdict_text(const RunChange& change) {
                      percent(told->ratio), told->sizes);
 }
 
-void print_call(const RunChange& change, const RecordedCall& call, std::ostream& out) {
-  fmt::print(out, "#\n# {}\n", name_of(call));
-  fmt::print(out, "#{:>10} {:>10} {:>10} {:>8} {:>8} {:>7} {:>6}\n", "size", "before", "after",
-             "before", "after", "change", "limit");
-  fmt::print(out, "#{:>10} {:>10} {:>10} {:>8} {:>8} {:>7} {:>6}\n", "(B)", "(us)", "(us)",
-             "(GB/s)", "(GB/s)", "(%)", "(%)");
+/// Adds a size to a table. JSON has the shares of busbw, people its figures.
+void add_size(const ChangedSize& size, Table& table) {
+  TableRow add(table);
+  add.data("collective", to_string(size.call.collective));
+  add.data("ranks", size.call.ranks);
+  add.data("nodes", size.call.nodes);
+  add.data("in_place", size.in_place);
+  add({"size_bytes", "size", "(B)"}, size.size.count);
+  add({"before_us", "before", "(us)"}, in_microseconds(size.before));
+  add({"after_us", "after", "(us)"}, in_microseconds(size.after));
+  add.data("busbw_ratio", size.ratio());
+  add({"limit", "limit", "(%)", 1, 100}, std::expm1(size.limit));
+  add({"change", ""}, to_string(size.change));
+}
+
+AnswerSection call_section(const RunChange& change, const RecordedCall& call) {
+  Table table;
   for (const ChangedSize& size : change.sizes) {
     if (size.call != call) continue;
-    const std::string place = size.in_place ? " in place" : "";
-    fmt::print(out, "{:>11} {:>10.2f} {:>10.2f} {:>8.2f} {:>8.2f} {:>+7.1f} {:>6.1f} {}{}\n",
-               size.size.count, in_microseconds(size.before), in_microseconds(size.after),
-               busbw(size, size.before), busbw(size, size.after), percent(size.ratio()),
-               100 * std::expm1(size.limit), to_string(size.change), place);
+    add_size(size, table);
+    Record& row = table.rows.back();
+    row["before_busbw"] = busbw(size, size.before);
+    row["after_busbw"] = busbw(size, size.after);
+    row["percent"] = percent(size.ratio());
+    if (size.in_place) row["change"] = fmt::format("{} in place", to_string(size.change));
   }
+  const std::vector<Column> of_busbw{{"before_busbw", "before", "(GB/s)"},
+                                     {"after_busbw", "after", "(GB/s)"},
+                                     {"percent", "change", "(%)", 1, 1, 0, 0, true}};
+  table.columns.insert(table.columns.end() - 2, of_busbw.begin(), of_busbw.end());
+  AnswerSection section{"", {}, {comment(""), comment(name_of(call))}, {std::move(table)}};
   for (const ChangedBand& band : change.bands) {
     if (band.call != call) continue;
-    fmt::print(out, "# {}: {}, {:+.1f} % in the middle of {} size{}\n", band_name(band),
-               to_string(band.change), percent(band.ratio), band.sizes, band.sizes == 1 ? "" : "s");
+    section.after.push_back(comment(fmt::format(
+        "{}: {}, {:+.1f} % in the middle of {} size{}", band_name(band), to_string(band.change),
+        percent(band.ratio), band.sizes, band.sizes == 1 ? "" : "s")));
   }
+  return section;
 }
 
-}  // namespace
-
-void print_comparison_table(const Recording& before, const Recording& after,
-                            const RunChange& change, std::ostream& out) {
-  out << wrapped(verdict_text(change), "verdict: ", "  ");
-  out << wrapped(fmt::format("collsim {}: {} against {}", COLLSIM_VERSION,
-                             after.file.filename().string(), before.file.filename().string()),
-                 "# ", "#   ");
-  const RecordedCall* last = nullptr;
-  for (const ChangedSize& size : change.sizes) {
-    if (last != nullptr && size.call == *last) continue;
-    print_call(change, size.call, out);
-    last = &size.call;
-  }
-  for (const std::string& setting : change.settings) out << wrapped(setting, "differs: ", "  ");
-  if (change.only_before + change.only_after > 0) {
-    fmt::print(out, "note: {} sizes are in the first log only, {} in the second only\n",
-               change.only_before, change.only_after);
-  }
-}
-
-Record comparison_record(const Recording& before, const Recording& after, const RunChange& change) {
+Record document_of(const Recording& before, const Recording& after, const RunChange& change) {
   Record document{{"before", before.file.filename().string()},
                   {"after", after.file.filename().string()},
                   {"verdict", change.is_slower() ? "slower" : "not slower"},
@@ -104,18 +97,9 @@ Record comparison_record(const Recording& before, const Recording& after, const 
                   {"only_before", change.only_before},
                   {"only_after", change.only_after},
                   {"collsim_version", COLLSIM_VERSION}};
-  for (const ChangedSize& size : change.sizes) {
-    document["sizes"].push_back({{"collective", to_string(size.call.collective)},
-                                 {"ranks", size.call.ranks},
-                                 {"nodes", size.call.nodes},
-                                 {"in_place", size.in_place},
-                                 {"size_bytes", size.size.count},
-                                 {"before_us", in_microseconds(size.before)},
-                                 {"after_us", in_microseconds(size.after)},
-                                 {"busbw_ratio", size.ratio()},
-                                 {"limit", std::expm1(size.limit)},
-                                 {"change", to_string(size.change)}});
-  }
+  Table sizes;
+  for (const ChangedSize& size : change.sizes) add_size(size, sizes);
+  document["sizes"] = std::move(sizes.rows);
   for (const ChangedBand& band : change.bands) {
     document["bands"].push_back({{"collective", to_string(band.call.collective)},
                                  {"ranks", band.call.ranks},
@@ -126,6 +110,32 @@ Record comparison_record(const Recording& before, const Recording& after, const 
                                  {"change", to_string(band.change)}});
   }
   return document;
+}
+
+}  // namespace
+
+Answer comparison_answer(const Recording& before, const Recording& after, const RunChange& change) {
+  Answer answer;
+  answer.document = document_of(before, after, change);
+  answer.head(
+      {labelled("verdict", verdict_text(change)),
+       comment(fmt::format("collsim {}: {} against {}", COLLSIM_VERSION,
+                           after.file.filename().string(), before.file.filename().string()))});
+  const RecordedCall* last = nullptr;
+  for (const ChangedSize& size : change.sizes) {
+    if (last != nullptr && size.call == *last) continue;
+    answer.sections.push_back(call_section(change, size.call));
+    last = &size.call;
+  }
+  std::vector<Note> notes;
+  for (const std::string& setting : change.settings) notes.push_back(labelled("differs", setting));
+  if (change.only_before + change.only_after > 0) {
+    notes.push_back(
+        labelled("note", fmt::format("{} sizes are in the first log only, {} in the second only",
+                                     change.only_before, change.only_after)));
+  }
+  answer.head(std::move(notes));
+  return answer;
 }
 
 }  // namespace collsim::command

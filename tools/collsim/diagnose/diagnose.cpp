@@ -18,7 +18,6 @@
 #include "tools/collsim/diagnose/log_diagnosis.h"
 #include "tools/collsim/diagnose/log_files.h"
 #include "tools/collsim/report/answer.h"
-#include "tools/collsim/report/report.h"
 #include "tools/collsim/request/word_options.h"
 
 namespace collsim::command {
@@ -54,10 +53,7 @@ int compare_two_logs(const po::variables_map& values, std::ostream& out) {
   const Recording before = compared_recording(logs[0], options);
   const Recording after = compared_recording(logs[1], options);
   const RunChange change = compare_runs(before, after, percent / 100, load_spread());
-  Answer answer;
-  answer.print = [&](std::ostream& to) { print_comparison_table(before, after, change, to); };
-  answer.document = [&] { return comparison_record(before, after, change); };
-  write_answer(format, answer, out);
+  write_answer(format, comparison_answer(before, after, change), out);
   return change.is_slower() ? exit_answer_is_no : exit_ok;
 }
 
@@ -69,11 +65,7 @@ void print_diagnosis(const std::vector<DiagnosedLog>& logs, const po::variables_
   }
   if (format == Format::junit) return print_diagnosis_junit(logs, out);
   if (format == Format::prometheus) return print_diagnosis_prometheus(logs, out);
-  Answer answer;
-  answer.print = [&](std::ostream& to) { print_diagnosis_table(logs, to); };
-  answer.document = [&] { return diagnosis_record(logs); };
-  answer.report = [&] { return report_of(logs, command); };
-  write_answer(format, answer, out);
+  write_answer(format, answer_of(logs, command), out);
 }
 
 int run_diagnose(std::span<const std::string> args, std::ostream& out, std::ostream& err) {

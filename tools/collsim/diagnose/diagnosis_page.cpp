@@ -9,8 +9,8 @@
 #include "models/calibration/trust.h"
 #include "sim/base/units.h"
 #include "tools/collsim/diagnose/diagnosis_report.h"
+#include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/records.h"
-#include "tools/collsim/report/report.h"
 
 namespace collsim::command {
 
@@ -32,12 +32,11 @@ constexpr std::array looks{VerdictLook{Verdict::healthy, "measured, healthy", 0}
 
 /// The sizes of one call as JSON has them.
 std::vector<Record> sizes_of(const Diagnosis& diagnosis, std::size_t series) {
-  std::vector<Record> rows;
+  Table table;
   for (const DiagnosedSize& size : diagnosis.sizes) {
-    if (size.series != series) continue;
-    rows.push_back(size_record(size, diagnosis.calls[series]));
+    if (size.series == series) add_size(size, diagnosis.calls[series], table);
   }
-  return rows;
+  return table.rows;
 }
 
 std::string hint_of(const Record& row) {
@@ -49,136 +48,90 @@ std::string hint_of(const Record& row) {
 }
 
 /// Expected busbw times and by the limit: what is still healthy.
-ReportSeries healthy_band(const std::vector<Record>& rows) {
-  ReportSeries band{"healthy", SeriesMark::band, 2, false, {}};
+ChartSeries healthy_band(const std::vector<Record>& rows) {
+  ChartSeries band{"healthy", SeriesMark::band, 2};
   for (const Record& row : rows) {
     const auto expected = row["expected_busbw_GBps"].get<double>();
     const auto limit = row["limit"].get<double>();
-    band.points.push_back(
-        {row["size_bytes"], nullptr, expected * limit, expected / limit, 1, {}, {}});
+    band.points.push_back({row["size_bytes"], nullptr, {}, {}, expected * limit, expected / limit});
   }
   return band;
 }
 
-ReportChart busbw_chart(const RecordedCall& call, const std::vector<Record>& rows) {
-  ReportChart chart{name_of(call),
-                    "The band: what is still healthy, by what is known of the spread of such runs.",
-                    {"size", AxisScale::bytes},
-                    {"busbw (GB/s)", AxisScale::logarithmic},
-                    {healthy_band(rows)}};
-  ReportSeries expected{"expected", SeriesMark::dashes, 2, false, {}};
+Chart busbw_chart(const RecordedCall& call, const std::vector<Record>& rows) {
+  Chart chart{name_of(call),
+              "The band: what is still healthy, by what is known of the spread of such runs.",
+              {"size", AxisScale::bytes},
+              {"busbw (GB/s)", AxisScale::logarithmic},
+              {healthy_band(rows)}};
+  ChartSeries expected{"expected", SeriesMark::dashes, 2};
   for (const Record& row : rows) {
-    expected.points.push_back({row["size_bytes"], row["expected_busbw_GBps"], {}, {}, 1, {}, {}});
+    expected.points.push_back({row["size_bytes"], row["expected_busbw_GBps"]});
   }
   chart.series.push_back(std::move(expected));
   for (const VerdictLook& look : looks) {
-    ReportSeries measured{look.name, SeriesMark::dots, look.tone, false, {}};
+    ChartSeries measured{look.name, SeriesMark::dots, look.tone};
     for (const Record& row : rows) {
       if (row["verdict"] != to_string(look.verdict)) continue;
-      measured.points.push_back(
-          {row["size_bytes"], row["measured_busbw_GBps"], {}, {}, 1, {}, hint_of(row)});
+      measured.points.push_back({row["size_bytes"], row["measured_busbw_GBps"], {}, hint_of(row)});
     }
     if (!measured.points.empty()) chart.series.push_back(std::move(measured));
   }
   return chart;
 }
 
-ReportTable size_table(const RecordedCall& call, std::vector<Record> rows) {
-  return {name_of(call),
-          {{"size_bytes", "size (B)"},
-           {"measured_us", "measured (us)"},
-           {"expected_us", "expected (us)"},
-           {"bound_us", "bound (us)"},
-           {"measured_busbw_GBps", "measured (GB/s)"},
-           {"expected_busbw_GBps", "expected (GB/s)"},
-           {"ratio", "ratio"},
-           {"limit", "limit"},
-           {"trust", "trust"},
-           {"verdict", "verdict"}},
-          std::move(rows)};
-}
-
 /// A row for each cause, likeliest first; causes of one group cannot be told apart.
-ReportTable cause_table(const Diagnosis& diagnosis) {
-  ReportTable table{"Causes; those with the same number fit alike",
-                    {{"group", "no."},
-                     {"likelihood", "likelihood (%)", 0, 100},
-                     {"text", "cause"},
-                     {"residual", "off by (%)", 0, 100},
-                     {"simulated", "simulated"},
-                     {"check", "what to look at"}},
-                    {}};
+Table cause_table(const Diagnosis& diagnosis) {
+  Table table;
+  table.title = "Causes; those with the same number fit alike";
+  const auto add_cause = [&](const Record& number, double likelihood, Record cause) {
+    TableRow add(table);
+    add({"group", "no."}, number);
+    add({"likelihood", "likelihood", "(%)", 0, 100}, likelihood);
+    add({"text", "cause"}, cause["text"]);
+    add({"residual", "off by", "(%)", 0, 100}, cause["residual"]);
+    add({"simulated", "simulated"}, cause["simulated"]);
+    add({"check", "what to look at"}, cause["check"]);
+  };
   int group = 0;
   for (const CauseGroup& causes : diagnosis.causes) {
     ++group;
     for (const FittedCause& cause : causes.causes) {
-      Record row = cause_record(cause);
-      row["group"] = group;
-      row["likelihood"] = causes.likelihood;
-      table.rows.push_back(std::move(row));
+      add_cause(group, causes.likelihood, cause_record(cause));
     }
   }
   if (!table.rows.empty()) {
-    table.rows.push_back({{"group", nullptr},
-                          {"likelihood", diagnosis.likelihood_of_none},
-                          {"text", "none of these"},
-                          {"residual", nullptr},
-                          {"simulated", nullptr},
-                          {"check", nullptr}});
+    add_cause(nullptr, diagnosis.likelihood_of_none, {{"text", "none of these"}});
   }
   return table;
 }
 
-ReportSection section_of(const DiagnosedLog& log) {
-  const Diagnosis& diagnosis = log.diagnosis;
-  ReportSection section{fmt::format("{}: {}", log.name, to_string(diagnosis.verdict)), {}, {}, {}};
-  section.texts.push_back(
-      fmt::format("{}: {}.", to_string(diagnosis.verdict), reason_of(diagnosis)));
-  if (diagnosis.next) {
-    section.texts.push_back("Next: " + text_of(*diagnosis.next, diagnosis));
-  }
-  for (const std::string& text : log.suspects) section.texts.push_back("Hosts: " + text);
-  for (const std::string& text : diagnosis.contradictions) section.texts.push_back("Log: " + text);
-  for (const std::string& text : diagnosis.notes) section.texts.push_back("Note: " + text);
-  section.tables.push_back(cause_table(diagnosis));
-  for (std::size_t series = 0; series < diagnosis.calls.size(); ++series) {
-    std::vector<Record> rows = sizes_of(diagnosis, series);
-    if (rows.empty()) continue;
-    const RecordedCall& call = diagnosis.calls[series];
-    section.charts.push_back(busbw_chart(call, rows));
-    section.tables.push_back(size_table(call, std::move(rows)));
-  }
-  return section;
-}
-
 /// Of several logs: a bar for each, the slowest first.
-ReportSection overview_of(const std::vector<DiagnosedLog>& logs) {
-  ReportChart chart{"All logs, the slowest first",
-                    "Measured / expected busbw, in the middle of the log.",
-                    {"ratio", AxisScale::linear},
-                    {"", AxisScale::words},
-                    {},
-                    true};
+AnswerSection overview_of(const std::vector<DiagnosedLog>& logs) {
+  Chart chart{"All logs, the slowest first",
+              "Measured / expected busbw, in the middle of the log.",
+              {"ratio", AxisScale::linear},
+              {"", AxisScale::words},
+              {},
+              true};
   std::vector<const DiagnosedLog*> sorted;
   sorted.reserve(logs.size());
   for (const DiagnosedLog& log : logs) sorted.push_back(&log);
   std::stable_sort(sorted.begin(), sorted.end(), is_slower);
   for (const VerdictLook& look : looks) {
-    ReportSeries bars{std::string(to_string(look.verdict)), SeriesMark::bars, look.tone, false, {}};
+    ChartSeries bars{std::string(to_string(look.verdict)), SeriesMark::bars, look.tone};
     for (const DiagnosedLog* log : sorted) {
       if (log->diagnosis.verdict != look.verdict || log->diagnosis.sizes.empty()) continue;
       const double ratio = ratio_of(log->diagnosis);
-      bars.points.push_back({ratio,
-                             log->name,
-                             {},
-                             {},
-                             1,
+      bars.points.push_back({ratio, log->name,
                              fmt::format("{:.2f} {}", ratio, to_string(look.verdict)),
                              fmt::format("{}: {}", log->name, reason_of(log->diagnosis))});
     }
     if (!bars.points.empty()) chart.series.push_back(std::move(bars));
   }
-  return {"", {std::move(chart)}, {}, {}};
+  AnswerSection section{"", {std::move(chart)}};
+  section.shown = Shown::on_pages;
+  return section;
 }
 
 /// Each text of the logs once.
@@ -190,24 +143,36 @@ std::string joined_of(const std::vector<DiagnosedLog>& logs, std::string Diagnos
 
 }  // namespace
 
-Report report_of(const std::vector<DiagnosedLog>& logs, const std::string& command) {
-  Report report{
+void add_log_page(const DiagnosedLog& log, Answer& answer) {
+  const Diagnosis& diagnosis = log.diagnosis;
+  AnswerSection section{fmt::format("{}: {}", log.name, to_string(diagnosis.verdict))};
+  section.tables.push_back(cause_table(diagnosis));
+  for (std::size_t series = 0; series < diagnosis.calls.size(); ++series) {
+    const std::vector<Record> rows = sizes_of(diagnosis, series);
+    if (!rows.empty()) section.charts.push_back(busbw_chart(diagnosis.calls[series], rows));
+  }
+  section.shown = Shown::on_pages;
+  answer.sections.push_back(std::move(section));
+}
+
+Answer answer_of(const std::vector<DiagnosedLog>& logs, const std::string& command) {
+  Answer answer{
       fmt::format("Diagnosis: {}",
                   logs.size() == 1 ? logs.front().name : fmt::format("{} logs", logs.size())),
       command,
       {{"verdict", std::string(to_string(verdict_of(logs)))},
        {"machine", joined_of(logs, &DiagnosedLog::machine)},
        {"NCCL", joined_of(logs, &DiagnosedLog::nccl)},
-       {"calibration", joined_of(logs, &DiagnosedLog::calibration)}},
-      {}};
+       {"calibration", joined_of(logs, &DiagnosedLog::calibration)}}};
   std::set<Trust> classes;
   for (const DiagnosedLog& log : logs) {
     for (const DiagnosedSize& size : log.diagnosis.sizes) classes.insert(size.trust);
   }
-  add_trust_and_version(report, load_trust_errors(), classes);
-  if (logs.size() > 1) report.sections.push_back(overview_of(logs));
-  for (const DiagnosedLog& log : logs) report.sections.push_back(section_of(log));
-  return report;
+  add_trust_and_version(answer, load_trust_errors(), classes);
+  answer.document = diagnosis_record(logs);
+  if (logs.size() > 1) answer.sections.push_back(overview_of(logs));
+  add_logs(logs, answer);
+  return answer;
 }
 
 }  // namespace collsim::command

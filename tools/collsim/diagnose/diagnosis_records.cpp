@@ -51,10 +51,11 @@ Record record_of(const DiagnosedLog& log) {
                 {"reason", reason_of(diagnosis)}};
   record["series"] = Record::array();
   for (const RecordedCall& call : diagnosis.calls) record["series"].push_back(record_of(call));
-  record["sizes"] = Record::array();
+  Table sizes;
   for (const DiagnosedSize& size : diagnosis.sizes) {
-    record["sizes"].push_back(size_record(size, diagnosis.calls[size.series]));
+    add_size(size, diagnosis.calls[size.series], sizes);
   }
+  record["sizes"] = std::move(sizes.rows);
   record["causes"] = Record::array();
   for (const CauseGroup& group : diagnosis.causes) {
     Record causes = Record::array();
@@ -120,34 +121,27 @@ void print_metric_head(std::string_view name, std::string_view help, std::ostrea
 
 }  // namespace
 
-namespace {
-
-Record time_of(const std::optional<Seconds>& time) {
-  return time ? Record(in_microseconds(*time)) : Record();
-}
-
-}  // namespace
-
-Record size_record(const DiagnosedSize& size, const RecordedCall& call) {
+void add_size(const DiagnosedSize& size, const RecordedCall& call, Table& table) {
   const double factor = busbw_factor(call.collective, call.ranks);
   const auto busbw = [&](Seconds time) {
     return factor * in_gigabytes_per_second(size.point.size / time);
   };
-  return {{"series", size.series},
-          {"size_bytes", size.point.size.count},
-          {"measured_us", in_microseconds(size.point.measured)},
-          {"out_of_place_us", time_of(size.point.places[0])},
-          {"in_place_us", time_of(size.point.places[1])},
-          {"expected_us", in_microseconds(size.expected)},
-          {"bound_us", in_microseconds(size.bound)},
-          {"measured_busbw_GBps", busbw(size.point.measured)},
-          {"expected_busbw_GBps", busbw(size.expected)},
-          {"ratio", size.ratio()},
-          {"limit", size.limit()},
-          {"healthy_from", size.healthy_from()},
-          {"trust", to_string(size.trust)},
-          {"medium", size.medium},
-          {"verdict", to_string(size.verdict)}};
+  TableRow add(table);
+  add.data("series", size.series);
+  add({"size_bytes", "size", "(B)"}, size.point.size.count);
+  add({"measured_us", "measured", "(us)"}, in_microseconds(size.point.measured));
+  add.data("out_of_place_us", microseconds_or_null(size.point.places[0]));
+  add.data("in_place_us", microseconds_or_null(size.point.places[1]));
+  add({"expected_us", "expected", "(us)"}, in_microseconds(size.expected));
+  add({"bound_us", "bound", "(us)", 2, 1, wide_only}, in_microseconds(size.bound));
+  add({"measured_busbw_GBps", "measured", "(GB/s)"}, busbw(size.point.measured));
+  add({"expected_busbw_GBps", "expected", "(GB/s)"}, busbw(size.expected));
+  add({"ratio", "ratio"}, size.ratio());
+  add({"limit", "limit"}, size.limit());
+  add.data("healthy_from", size.healthy_from());
+  add({"trust", "trust", "", 2, 1, wide_only}, to_string(size.trust));
+  add.data("medium", size.medium);
+  add({"verdict", "verdict"}, to_string(size.verdict));
 }
 
 Record cause_record(const FittedCause& cause) {

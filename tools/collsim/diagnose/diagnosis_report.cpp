@@ -1,16 +1,16 @@
 #include "tools/collsim/diagnose/diagnosis_report.h"
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
 #include <algorithm>
 #include <cmath>
 #include <ostream>
+#include <set>
+#include <utility>
 
 #include "models/diagnosis/place_text.h"
 #include "models/nccl/settings/environment.h"
 #include "sim/plan/collective.h"
-#include "tools/collsim/core/wrap.h"
 
 namespace collsim::command {
 
@@ -46,44 +46,27 @@ std::string settings_of(const RecordedCall& call, const std::vector<std::string>
   return others.empty() ? heeded : heeded + " not simulated:" + others;
 }
 
-void print_sizes(const Diagnosis& diagnosis, std::size_t series, std::ostream& out) {
-  const RecordedCall& call = diagnosis.calls[series];
-  fmt::print(out, "#\n# {}", name_of(call));
-  const std::string settings = settings_of(call, diagnosis.unpriced);
-  if (!settings.empty())
-    out << "\n" << wrapped(settings, "#  ", "#   ");
-  else
-    out << "\n";
-  fmt::print(out, "#{:>10} {:>10} {:>10} {:>8} {:>8} {:>5} {:>5} {}\n", "size", "measured",
-             "expected", "measured", "expected", "ratio", "limit", "verdict");
-  fmt::print(out, "#{:>10} {:>10} {:>10} {:>8} {:>8}\n", "(B)", "(us)", "(us)", "(GB/s)", "(GB/s)");
-  for (const DiagnosedSize& size : diagnosis.sizes) {
-    if (size.series != series) continue;
-    const Bytes bytes = size.point.size;
-    fmt::print(out, "{:>11} {:>10.2f} {:>10.2f} {:>8.2f} {:>8.2f} {:>5.2f} {:>5.2f} {}\n",
-               bytes.count, in_microseconds(size.point.measured), in_microseconds(size.expected),
-               busbw(call, bytes, size.point.measured), busbw(call, bytes, size.expected),
-               size.ratio(), size.limit(), verdict_text(size));
-  }
-}
-
-void print_group(const CauseGroup& group, std::ostream& out) {
+std::vector<Note> group_notes(const CauseGroup& group) {
   const FittedCause& first = group.causes.front();
-  out << wrapped(fmt::format("{} (off by {:.0f} %{})", describe(first.hypothesis, first.value),
-                             100 * first.residual, first.simulated ? "" : ", estimated"),
-                 fmt::format("{:>4.0f} % ", 100 * first.likelihood), "       ");
-  if (group.causes.size() == 1) return;
-  fmt::print(out, "       or, which these sizes cannot tell from it ({:.0f} % together):\n",
-             100 * group.likelihood);
+  std::vector<Note> notes{
+      {fmt::format("{} (off by {:.0f} %{})", describe(first.hypothesis, first.value),
+                   100 * first.residual, first.simulated ? "" : ", estimated"),
+       fmt::format("{:>4.0f} % ", 100 * first.likelihood), "       "}};
+  if (group.causes.size() == 1) return notes;
+  notes.emplace_back(fmt::format("or, which these sizes cannot tell from it ({:.0f} % together):",
+                                 100 * group.likelihood),
+                     "       ", "       ");
   for (std::size_t i = 1; i < group.causes.size(); ++i) {
     if (i > max_alike) {
-      fmt::print(out, "       - {} more, whose checks are below\n", group.causes.size() - i);
+      notes.emplace_back(fmt::format("{} more, whose checks are below", group.causes.size() - i),
+                         "       - ", "         ");
       break;
     }
     const FittedCause& other = group.causes[i];
-    out << wrapped(describe(other.hypothesis, other.value),
-                   fmt::format("  {:>4.0f} % - ", 100 * other.likelihood), "           ");
+    notes.emplace_back(describe(other.hypothesis, other.value),
+                       fmt::format("  {:>4.0f} % - ", 100 * other.likelihood), "           ");
   }
+  return notes;
 }
 
 /// What to look at for each cause of a group, each once.
@@ -116,14 +99,14 @@ std::string remedy_of(const Diagnosis& diagnosis) {
                      busbw(call, size, gain->size->expected));
 }
 
-void print_causes(const Diagnosis& diagnosis, std::ostream& out) {
-  if (diagnosis.causes.empty()) return;
-  out << "causes, by likelihood:\n";
-  std::size_t printed = 0;
+/// The likeliest causes, for a terminal.
+std::vector<Note> cause_notes(const Diagnosis& diagnosis) {
+  std::vector<Note> notes{"causes, by likelihood:"};
+  std::size_t shown = 0;
   for (const CauseGroup& group : diagnosis.causes) {
-    if (printed > 0 && (printed == max_groups || group.likelihood < min_likelihood)) break;
-    print_group(group, out);
-    ++printed;
+    if (shown > 0 && (shown == max_groups || group.likelihood < min_likelihood)) break;
+    for (Note& note : group_notes(group)) notes.push_back(std::move(note));
+    ++shown;
   }
   if (diagnosis.likelihood_of_none >= min_likelihood) {
     std::string none = "none of these";
@@ -131,18 +114,26 @@ void print_causes(const Diagnosis& diagnosis, std::ostream& out) {
       none +=
           fmt::format(": {} set, whose cost is not simulated", fmt::join(diagnosis.unpriced, ", "));
     }
-    out << wrapped(none, fmt::format("{:>4.0f} % ", 100 * diagnosis.likelihood_of_none), "       ");
+    notes.emplace_back(none, fmt::format("{:>4.0f} % ", 100 * diagnosis.likelihood_of_none),
+                       "       ");
   }
+  return notes;
+}
+
+/// What to do about the causes.
+std::vector<Note> remedy_notes(const Diagnosis& diagnosis) {
+  std::vector<Note> notes;
   if (const std::string text = places_of(diagnosis); !text.empty()) {
-    out << wrapped(text, "where: one of ", "  ");
+    notes.push_back(labelled("where", "one of " + text));
   }
   for (const std::string& check : checks_of(diagnosis.causes.front())) {
-    out << wrapped(check, "check: ", "  ");
+    notes.push_back(labelled("check", check));
   }
   if (const std::string text = remedy_of(diagnosis); !text.empty()) {
-    out << wrapped(text, "remedy: ", "  ");
+    notes.push_back(labelled("remedy", text));
   }
-  if (diagnosis.next) out << wrapped(text_of(*diagnosis.next, diagnosis), "next: ", "  ");
+  if (diagnosis.next) notes.push_back(labelled("next", text_of(*diagnosis.next, diagnosis)));
+  return notes;
 }
 
 /// What the log says of its machine, in one sentence.
@@ -156,32 +147,50 @@ std::string verdict_sentence(const Diagnosis& diagnosis) {
   return fmt::format("{}: {}{}", to_string(diagnosis.verdict), loss, reason_of(diagnosis));
 }
 
-/// The answer first, then what to check, then the figures.
-void print_log(const DiagnosedLog& log, std::ostream& out) {
-  const Diagnosis& diagnosis = log.diagnosis;
+std::string head_of(const DiagnosedLog& log) {
   std::string head = fmt::format("collsim {}: {}", COLLSIM_VERSION, log.name);
   if (!log.machine.empty()) {
     head += fmt::format(" on {}, as NCCL {} runs it; calibration {}", log.machine, log.nccl,
                         log.calibration);
   }
-  out << wrapped(head, "# ", "#   ");
-  out << wrapped(verdict_sentence(diagnosis), "verdict: ", "  ");
-  print_causes(diagnosis, out);
-  for (const std::string& text : log.suspects) out << wrapped(text, "hosts: ", "  ");
-  for (const std::string& text : diagnosis.contradictions) out << wrapped(text, "log: ", "  ");
-  for (const std::string& text : diagnosis.gains) out << wrapped(text, "setting: ", "  ");
+  return head;
+}
+
+/// What the log shows beside its causes.
+std::vector<Note> other_notes(const DiagnosedLog& log) {
+  const Diagnosis& diagnosis = log.diagnosis;
+  std::vector<Note> notes;
+  const auto add = [&](const char* label, const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) notes.push_back(labelled(label, text));
+  };
+  add("hosts", log.suspects);
+  add("log", diagnosis.contradictions);
+  add("setting", diagnosis.gains);
   if (!diagnosis.unpriced.empty()) {
-    out << wrapped(
-        fmt::format("what is expected is as without {}: what that costs is not simulated",
-                    fmt::join(diagnosis.unpriced, ", ")),
-        "setting: ", "  ");
+    add("setting",
+        {fmt::format("what is expected is as without {}: what that costs is not simulated",
+                     fmt::join(diagnosis.unpriced, ", "))});
   }
-  for (const std::string& text : diagnosis.notes) out << wrapped(text, "note: ", "  ");
-  for (std::size_t series = 0; series < diagnosis.calls.size(); ++series) {
-    const bool any = std::any_of(diagnosis.sizes.begin(), diagnosis.sizes.end(),
-                                 [&](const DiagnosedSize& size) { return size.series == series; });
-    if (any) print_sizes(diagnosis, series, out);
+  add("note", diagnosis.notes);
+  return notes;
+}
+
+/// The sizes of one call.
+AnswerSection size_section(const Diagnosis& diagnosis, std::size_t series) {
+  const RecordedCall& call = diagnosis.calls[series];
+  Table table;
+  for (const DiagnosedSize& size : diagnosis.sizes) {
+    if (size.series != series) continue;
+    add_size(size, call, table);
+    table.rows.back()["verdict"] = verdict_text(size);
   }
+  AnswerSection section;
+  if (table.rows.empty()) return section;
+  section.notes = {comment(""), comment(name_of(call))};
+  const std::string settings = settings_of(call, diagnosis.unpriced);
+  if (!settings.empty()) section.notes.emplace_back(settings, "#  ", "#   ");
+  section.tables.push_back(std::move(table));
+  return section;
 }
 
 std::vector<const DiagnosedLog*> slowest_first(const std::vector<DiagnosedLog>& logs) {
@@ -193,26 +202,28 @@ std::vector<const DiagnosedLog*> slowest_first(const std::vector<DiagnosedLog>& 
 }
 
 /// A line for each log, the slowest first, and the hosts that explain the slow ones.
-void print_summary(const std::vector<DiagnosedLog>& logs, std::ostream& out) {
-  const std::vector<const DiagnosedLog*> sorted = slowest_first(logs);
-  out << "# all logs, the slowest first: measured / expected busbw, in the middle; busbw of\n"
-         "#   the fastest log of the same calls that each has\n";
+AnswerSection summary_of(const std::vector<DiagnosedLog>& logs) {
+  Table table;
+  AnswerSection section;
+  section.notes.push_back(
+      comment("all logs, the slowest first: measured / expected busbw, in the middle; busbw of the "
+              "fastest log of the same calls that each has"));
   const auto share = [](double value) {
-    return std::isnan(value) || value == 0 ? std::string("-") : fmt::format("{:.2f}", value);
+    return std::isnan(value) || value == 0 ? Record() : Record(value);
   };
-  for (const DiagnosedLog* log : sorted) {
-    fmt::print(out, "{:>6} {:>6} {:<16} {}\n", share(ratio_of(log->diagnosis)),
-               share(log->beside_like), to_string(log->diagnosis.verdict), log->name);
-  }
-  std::vector<std::string> suspects;
-  for (const DiagnosedLog* log : sorted) {
+  std::set<std::string> suspects;
+  for (const DiagnosedLog* log : slowest_first(logs)) {
+    TableRow add(table);
+    add({"ratio", "ratio"}, share(ratio_of(log->diagnosis)));
+    add({"like", "like"}, share(log->beside_like));
+    add({"verdict", "verdict"}, to_string(log->diagnosis.verdict));
+    add({"log", "log"}, log->name);
     for (const std::string& text : log->suspects) {
-      if (std::find(suspects.begin(), suspects.end(), text) == suspects.end()) {
-        suspects.push_back(text);
-      }
+      if (suspects.insert(text).second) section.after.push_back(labelled("hosts", text));
     }
   }
-  for (const std::string& text : suspects) out << wrapped(text, "hosts: ", "  ");
+  section.tables.push_back(std::move(table));
+  return section;
 }
 
 }  // namespace
@@ -354,18 +365,45 @@ void print_diagnosis_brief(const std::vector<DiagnosedLog>& logs, std::ostream& 
   }
 }
 
-void print_diagnosis_table(const std::vector<DiagnosedLog>& logs, std::ostream& out) {
-  if (logs.size() > 1) print_summary(logs, out);
-  // Of a sweep the table is the answer, with the worst logs beside it.
+namespace {
+
+void add_log(const DiagnosedLog& log, bool alone, Answer& answer) {
+  const Diagnosis& diagnosis = log.diagnosis;
+  answer.head({comment(head_of(log))});
+  answer.sections.back().apart = !alone;
+  answer.sections.push_back({"", {}, {labelled("verdict", verdict_sentence(diagnosis))}});
+  if (!diagnosis.causes.empty()) {
+    answer.head(cause_notes(diagnosis));
+    answer.sections.push_back({"", {}, remedy_notes(diagnosis)});
+  }
+  answer.sections.push_back({"", {}, other_notes(log)});
+  for (std::size_t series = 0; series < diagnosis.calls.size(); ++series) {
+    answer.sections.push_back(size_section(diagnosis, series));
+  }
+}
+
+}  // namespace
+
+void add_logs(const std::vector<DiagnosedLog>& logs, Answer& answer) {
+  if (logs.size() > 1) answer.sections.push_back(summary_of(logs));
+  // Of a sweep the table is the answer, with the worst logs beside it. Pages have all.
   const bool is_sweep = logs.size() > max_logs_in_full;
   std::size_t in_full = 0;
   for (const DiagnosedLog* log : slowest_first(logs)) {
-    if (is_sweep && (in_full == max_logs_in_full || log->diagnosis.verdict == Verdict::healthy)) {
+    const bool is_left_out =
+        is_sweep && (in_full == max_logs_in_full || log->diagnosis.verdict == Verdict::healthy);
+    const std::size_t first = answer.sections.size();
+    add_log_page(*log, answer);
+    add_log(*log, logs.size() == 1, answer);
+    if (!is_left_out) {
+      ++in_full;
       continue;
     }
-    ++in_full;
-    if (logs.size() > 1) out << "\n";
-    print_log(*log, out);
+    for (std::size_t i = first; i < answer.sections.size(); ++i) {
+      AnswerSection& section = answer.sections[i];
+      if (section.shown == Shown::everywhere) section.shown = Shown::on_pages;
+      if (section.shown == Shown::in_terminal) section = {};
+    }
   }
 }
 

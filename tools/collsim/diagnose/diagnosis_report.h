@@ -7,8 +7,7 @@
 
 #include "models/diagnosis/diagnosis.h"
 #include "models/diagnosis/like_runs.h"
-#include "tools/collsim/report/records.h"
-#include "tools/collsim/report/report.h"
+#include "tools/collsim/report/answer.h"
 
 namespace collsim::command {
 
@@ -40,22 +39,11 @@ double ratio_of(const Diagnosis& diagnosis);
 /// Whether a log comes before another in a list that begins with the slowest. Logs that were not
 /// compared come first.
 bool is_slower(const DiagnosedLog* a, const DiagnosedLog* b);
-/// A size and a cause as JSON has them.
-Record size_record(const DiagnosedSize& size, const RecordedCall& call);
+/// Adds a size to a table, as JSON has it, too.
+void add_size(const DiagnosedSize& size, const RecordedCall& call, Table& table);
+/// A cause as JSON has it.
 Record cause_record(const FittedCause& cause);
 
-/// For people, at most 80 columns:
-///
-///   verdict: low: busbw is 75 % below what is expected; ...
-///   # all_reduce, 2 hosts, 16 ranks
-///   #      size  measured  expected measured expected ratio limit verdict
-///   #       (B)      (us)      (us)   (GB/s)   (GB/s)
-///      67108864   1714.70    432.95    73.38   290.63 0.252 0.372 low
-///
-/// `ratio` is measured / expected busbw; below `limit` it is low. Where out of place and in place
-/// are far apart, each has a line, which says `out` or `in`. With several logs, a line for each of
-/// them comes first.
-void print_diagnosis_table(const std::vector<DiagnosedLog>& logs, std::ostream& out);
 /// One line for each log, for a prolog of Slurm or Kubernetes:
 ///
 ///   low: node7.log: 0.25 of the expected busbw; a link at 0.25 of its rate: node0/nic0 (81 %)
@@ -66,7 +54,21 @@ Record diagnosis_record(const std::vector<DiagnosedLog>& logs);
 void print_diagnosis_junit(const std::vector<DiagnosedLog>& logs, std::ostream& out);
 /// Prometheus' text exposition format: ratios, verdicts, likelihoods of causes.
 void print_diagnosis_prometheus(const std::vector<DiagnosedLog>& logs, std::ostream& out);
-/// For each call of a log what was measured beside what is expected, and the causes.
-Report report_of(const std::vector<DiagnosedLog>& logs, const std::string& command);
+/// Adds what came of the logs. In a terminal, at most 80 columns:
+///
+///   verdict: low: busbw is 75 % below what is expected; ...
+///   # all_reduce, 2 hosts, 16 ranks
+///   #      size  measured  expected measured expected ratio limit verdict
+///   #       (B)      (us)      (us)   (GB/s)   (GB/s)
+///      67108864   1714.70    432.95    73.38   290.63 0.252 0.372 low
+///
+/// `ratio` is measured / expected busbw; below `limit` it is low. Where out of place and in place
+/// are far apart, each has a line, which says `out` or `in`. With several logs, a line for each of
+/// them comes first.
+void add_logs(const std::vector<DiagnosedLog>& logs, Answer& answer);
+/// Adds what only pages have of a log: its calls as charts, and all causes in a table.
+void add_log_page(const DiagnosedLog& log, Answer& answer);
+/// All of the answer.
+Answer answer_of(const std::vector<DiagnosedLog>& logs, const std::string& command);
 
 }  // namespace collsim::command

@@ -50,22 +50,20 @@ std::vector<ExplainedCall> explain_calls(const CallRequest& request, std::ostrea
 Answer answer_of(const CallRequest& request, const std::vector<ExplainedCall>& calls,
                  bool with_user_buffers) {
   Answer answer;
-  answer.print = [&, with_user_buffers](std::ostream& out) {
-    for (const ExplainedCall& call : calls) {
+  answer.document = Record::array();
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const ExplainedCall& call = calls[i];
+    answer.draw([&, with_user_buffers](std::ostream& out) {
       const Section section{&request, &call.compiler->spec().run, "native"};
       print_explanation(section, *call.compiler, call.explanation, out);
       if (with_user_buffers) print_user_buffers(*call.compiler, call.explanation, out);
+    });
+    Record record = explanation_record(request, request.scenario.runs[i], call.explanation);
+    if (with_user_buffers) {
+      record["user_buffers"] = user_buffers_record(*call.compiler, call.explanation);
     }
-  };
-  answer.document = [&, with_user_buffers] {
-    Record all = Record::array();
-    for (std::size_t i = 0; i < calls.size(); ++i) {
-      all.push_back(explanation_record(request, request.scenario.runs[i], calls[i].explanation));
-      if (!with_user_buffers) continue;
-      all.back()["user_buffers"] = user_buffers_record(*calls[i].compiler, calls[i].explanation);
-    }
-    return all;
-  };
+    answer.document.push_back(std::move(record));
+  }
   return answer;
 }
 

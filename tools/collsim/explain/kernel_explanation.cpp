@@ -124,8 +124,8 @@ Record document_of(const ExplainedKernels& all, const CallRequest& request) {
 Answer explain_kernels(const CallRequest& request, const KernelQuestion& question, Bytes size) {
   const ExplainedKernels all = explained(request, question, size);
   Answer answer;
-  answer.print = [all, &request](std::ostream& out) { print(all, request, out); };
-  answer.document = [all, &request] { return document_of(all, request); };
+  answer.draw([all, &request](std::ostream& out) { print(all, request, out); });
+  answer.document = document_of(all, request);
   return answer;
 }
 
@@ -216,8 +216,8 @@ Answer explain_registered(const CallRequest& request, Bytes size, std::ostream& 
     }
   }
   Answer answer;
-  answer.print = [of, &request, size](std::ostream& out) { print(of, request, size, out); };
-  answer.document = [of, &request, size] { return document_of(of, request, size); };
+  answer.draw([of, &request, size](std::ostream& out) { print(of, request, size, out); });
+  answer.document = document_of(of, request, size);
   return answer;
 }
 

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <ostream>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "models/explanation/fault_ranking.h"
@@ -14,12 +14,10 @@
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
-#include "tools/collsim/core/wrap.h"
 #include "tools/collsim/faults/faults_page.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/call_rows.h"
 #include "tools/collsim/report/records.h"
-#include "tools/collsim/report/report.h"
 #include "tools/collsim/request/call_options.h"
 #include "tools/collsim/request/call_request.h"
 
@@ -39,54 +37,20 @@ bool exact(const FaultRanking& ranking) {
                      [](const RankedLink& ranked) { return ranked.links.exact; });
 }
 
-/// Whether some slowdowns are known only as two bounds.
-bool is_between_bounds(const FaultRanking& ranking) {
-  return std::any_of(ranking.links.begin(), ranking.links.end(), [](const RankedLink& ranked) {
-    return ranked.slowdown_at_most != ranked.slowdown;
-  });
-}
-
-void print_ranking_head(const CallRequest& request, const CallCompiler& compiler,
-                        const FaultRanking& ranking, std::ostream& out) {
+std::vector<std::string> head_of(const CallRequest& request, const CallCompiler& compiler,
+                                 const FaultRanking& ranking) {
   const Prediction& healthy = ranking.healthy;
-  const auto print = [&](const std::string& text) { out << wrapped(text, "# ", "#   "); };
-  print(fmt::format("collsim {}: {} of {} on {}, {} ranks; {}; {} {}: {}{:.2f} us when healthy{}",
-                    COLLSIM_VERSION, to_string(request.scenario.collective),
-                    to_string(healthy.size), request.topology.name(), compiler.ranks(),
-                    describe(compiler.spec().run), healthy.algorithm, to_string(healthy.protocol),
-                    ranking.origin == TimeOrigin::bounds ? "at least " : "",
-                    in_microseconds(healthy.time),
-                    ranking.origin == TimeOrigin::steady_state ? " (steady state)" : ""));
-  print_trust_errors(request, {healthy.trust}, out);
-  print(fmt::format("one cable at {:g} % of its bandwidth, both ways", 100 * ranking.share));
-  if (exact(ranking)) return;
-  print(
-      "the machine is too large to distinguish all roles: cables that carry the same bytes and "
-      "have the same surroundings count as one kind");
-}
-
-void print_table(const CallRequest& request, const CallCompiler& compiler,
-                 const FaultRanking& ranking, std::size_t rows, std::ostream& out) {
-  print_ranking_head(request, compiler, ranking, out);
-  const bool between = is_between_bounds(ranking);
-  const auto at_most = [&](const std::string& text) {
-    return between ? fmt::format(" {:>8}", text) : std::string();
-  };
-  fmt::print(out, "{:>8}{} {:>11} {:>6} {:>6} {:<12} {}\n", "slowdown", at_most("at most"),
-             "time us", "busy %", "cables", "how", "example");
-  for (std::size_t i = 0; i < std::min(rows, ranking.links.size()); ++i) {
-    const RankedLink& ranked = ranking.links[i];
-    fmt::print(out, "{:>8.3f}{} {:>11.2f} {:>6.1f} {:>6} {:<12} {}\n", ranked.slowdown,
-               at_most(std::isinf(ranked.slowdown_at_most)
-                           ? "unknown"
-                           : fmt::format("{:.3f}", ranked.slowdown_at_most)),
-               in_microseconds(ranked.time), 100 * ranked.busy, ranked.links.cables.size(),
-               to_string(ranked.origin), cable_name(ranked, request.topology));
-  }
-  if (ranking.links.size() > rows) {
-    fmt::print(out, "# {} more kinds of cables (--top)\n", ranking.links.size() - rows);
-  }
-  fmt::print(out, "# {} cables are not used: their faults cost no time\n", ranking.idle_cables);
+  std::vector<std::string> texts{fmt::format(
+      "collsim {}: {} of {} on {}, {} ranks; {}; {} {}: {}{:.2f} us when healthy{}",
+      COLLSIM_VERSION, to_string(request.scenario.collective), to_string(healthy.size),
+      request.topology.name(), compiler.ranks(), describe(compiler.spec().run), healthy.algorithm,
+      to_string(healthy.protocol), ranking.origin == TimeOrigin::bounds ? "at least " : "",
+      in_microseconds(healthy.time),
+      ranking.origin == TimeOrigin::steady_state ? " (steady state)" : "")};
+  for (std::string& text : trust_texts(request, {healthy.trust})) texts.push_back(std::move(text));
+  texts.push_back(
+      fmt::format("one cable at {:g} % of its bandwidth, both ways", 100 * ranking.share));
+  return texts;
 }
 
 /// Null where it is not known.
@@ -146,30 +110,44 @@ std::vector<Record> rows_of(const CallRequest& request, const std::vector<Ranked
   return rows;
 }
 
+/// One run's ranking: what pages draw of it, and a row for each kind of cables.
+void add_ranking(const CallRequest& request, const RankedCall& call, std::size_t rows,
+                 Answer& answer) {
+  const FaultRanking& ranking = call.ranking;
+  const Record record = as_json(request, call.run(), ranking);
+  answer.sections.push_back(slowdown_section(describe(call.run()), record));
+  answer.head(comments(head_of(request, *call.compiler, ranking)));
+  AnswerSection section;
+  if (!exact(ranking)) {
+    section.notes.push_back(
+        comment("the machine is too large to distinguish all roles: cables that carry the same "
+                "bytes and have the same surroundings count as one kind"));
+  }
+  section.tables.push_back(link_table(record, rows));
+  section.after.push_back(comment(
+      fmt::format("{} cables are not used: their faults cost no time", ranking.idle_cables)));
+  answer.sections.push_back(std::move(section));
+  answer.document.push_back(record);
+}
+
 Answer answer_of(const CallRequest& request, const std::vector<RankedCall>& calls, std::size_t rows,
                  const std::string& command) {
-  Answer answer;
-  answer.print = [&, rows](std::ostream& out) {
-    for (const RankedCall& call : calls) {
-      print_table(request, *call.compiler, call.ranking, rows, out);
-    }
-  };
-  answer.rows = [&] { return rows_of(request, calls); };
-  answer.document = [&] {
-    Record rankings = Record::array();
-    for (const RankedCall& call : calls) {
-      rankings.push_back(as_json(request, call.run(), call.ranking));
-    }
-    return rankings;
-  };
-  answer.report = [&, command] {
-    FaultsPage page;
-    for (const RankedCall& call : calls) {
-      page.classes.insert(call.ranking.healthy.trust);
-      page.rankings.push_back({describe(call.run()), as_json(request, call.run(), call.ranking)});
-    }
-    return faults_report(request, page, command);
-  };
+  const Prediction& first = calls.front().ranking.healthy;
+  Answer answer{
+      fmt::format("Slow cables: {} of {} on {}, {} ranks", to_string(request.scenario.collective),
+                  to_string(first.size), request.topology.name(), request.ranks),
+      command};
+  answer.document = Record::array();
+  std::set<Trust> classes;
+  for (const RankedCall& call : calls) {
+    classes.insert(call.ranking.healthy.trust);
+    add_ranking(request, call, rows, answer);
+  }
+  const auto rankings = answer.document.get<std::vector<Record>>();
+  answer.facts = {{"NCCL", joined_values(rankings, "nccl_version")},
+                  {"calibration", request.cost.name}};
+  add_trust_and_version(answer, request.trust_errors, classes);
+  answer.rows = rows_of(request, calls);
   return answer;
 }
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tools/collsim/report/report.h"
+#include "tools/collsim/report/answer.h"
 
 namespace collsim::command {
 
@@ -19,10 +19,9 @@ std::string bar_name(const Record& link) {
   return cables == 1 ? name : fmt::format("{}, and {} alike", name, cables - 1);
 }
 
-ReportPoint bar_of(const Record& link) {
+ChartPoint bar_of(const Record& link) {
   const auto slowdown = link["slowdown"].get<double>();
-  ReportPoint point{
-      link["slowdown"], bar_name(link), {}, {}, 1, fmt::format("{:.2f}", slowdown), {}};
+  ChartPoint point{link["slowdown"], bar_name(link), fmt::format("{:.2f}", slowdown)};
   if (link["at_most"].is_number() && link["at_most"] != link["slowdown"]) {
     point.low = link["slowdown"];
     point.high = link["at_most"];
@@ -34,18 +33,18 @@ ReportPoint bar_of(const Record& link) {
   return point;
 }
 
-ReportChart slowdown_chart(const Record& ranking) {
+Chart slowdown_chart(const Record& ranking) {
   const Record& links = ranking["links"];
-  ReportChart chart{"Slowdown by one slow cable, the worst first",
-                    "1: as fast as healthy. Whiskers: known only as two bounds.",
-                    {"time / healthy time", AxisScale::linear},
-                    {"", AxisScale::words},
-                    {},
-                    true};
+  Chart chart{"Slowdown by one slow cable, the worst first",
+              "1: as fast as healthy. Whiskers: known only as two bounds.",
+              {"time / healthy time", AxisScale::linear},
+              {"", AxisScale::words},
+              {},
+              true};
   if (links.size() > max_bars) {
     chart.note += fmt::format(" The worst {} of {} kinds of cables.", max_bars, links.size());
   }
-  ReportSeries bars{"", SeriesMark::bars, 0, false, {}};
+  ChartSeries bars{"", SeriesMark::bars, 0};
   for (std::size_t i = 0; i < std::min(links.size(), max_bars); ++i) {
     bars.points.push_back(bar_of(links[i]));
   }
@@ -53,53 +52,37 @@ ReportChart slowdown_chart(const Record& ranking) {
   return chart;
 }
 
-ReportTable link_table(const Record& ranking) {
-  return {"All kinds of cables that the call uses",
-          {{"slowdown", "slowdown", 3},
-           {"at_most", "at most", 3},
-           {"time_us", "time (us)"},
-           {"busy", "busy (%)", 1, 100},
-           {"cables", "cables"},
-           {"how", "how"},
-           {"exact_class", "all alike in every way"},
-           {"cable", "example"}},
-          ranking["links"].get<std::vector<Record>>()};
-}
-
-ReportSection section_of(const RankedRun& run, double share) {
-  const Record& ranking = run.ranking;
-  ReportSection section{
-      fmt::format("{}: {}", ranking["algorithm"].get<std::string>(), run.title), {}, {}, {}};
-  section.texts.push_back(fmt::format(
-      "{}{:.2f} us when healthy ({}). One cable at a time has {:g} % of its bandwidth, both ways. "
-      "{} cables are not used: their faults cost no time.",
-      ranking["how"] == "bounds" ? "At least " : "", ranking["healthy_us"].get<double>(),
-      ranking["how"].get<std::string>(), 100 * share, ranking["idle_cables"].get<std::size_t>()));
-  if (ranking["links"].empty()) return section;
-  section.charts.push_back(slowdown_chart(ranking));
-  section.tables.push_back(link_table(ranking));
-  return section;
-}
-
 }  // namespace
 
-Report faults_report(const CallRequest& request, const FaultsPage& faults,
-                     const std::string& command) {
-  std::vector<Record> rankings;
-  for (const RankedRun& run : faults.rankings) rankings.push_back(run.ranking);
-  const Record& first = rankings.front();
-  Report report{
-      fmt::format("Slow cables: {} of {} on {}, {} ranks", to_string(request.scenario.collective),
-                  to_string(Bytes{first["size_bytes"].get<std::int64_t>()}),
-                  request.topology.name(), request.ranks),
-      command,
-      {{"NCCL", joined_values(rankings, "nccl_version")}, {"calibration", request.cost.name}},
-      {}};
-  add_trust_and_version(report, request.trust_errors, faults.classes);
-  for (const RankedRun& run : faults.rankings) {
-    report.sections.push_back(section_of(run, first["share"].get<double>()));
-  }
-  return report;
+Table link_table(const Record& ranking, std::size_t rows) {
+  Table table{"",
+              {{"slowdown", "slowdown", "", 3},
+               {"at_most", "at most", "", 3},
+               {"time_us", "time", "(us)"},
+               {"busy", "busy", "(%)", 1, 100},
+               {"cables", "cables"},
+               {"how", "how"},
+               {"exact_class", "all alike in every way", "", 0, 1, wide_only},
+               {"cable", "example"}},
+              ranking["links"].get<std::vector<Record>>(),
+              rows,
+              "more kinds of cables (--top)"};
+  const bool is_between_bounds =
+      std::any_of(table.rows.begin(), table.rows.end(),
+                  [](const Record& row) { return row["at_most"] != row["slowdown"]; });
+  if (!is_between_bounds) table.columns[1].rank = wide_only;
+  return table;
+}
+
+AnswerSection slowdown_section(const std::string& run, const Record& ranking) {
+  AnswerSection section{fmt::format("{}: {}", ranking["algorithm"].get<std::string>(), run)};
+  section.notes.emplace_back(fmt::format(
+      "{}{:.2f} us when healthy ({}). One cable at a time has {:g} % of its bandwidth, both ways.",
+      ranking["how"] == "bounds" ? "At least " : "", ranking["healthy_us"].get<double>(),
+      ranking["how"].get<std::string>(), 100 * ranking["share"].get<double>()));
+  if (!ranking["links"].empty()) section.charts.push_back(slowdown_chart(ranking));
+  section.shown = Shown::on_pages;
+  return section;
 }
 
 }  // namespace collsim::command

@@ -1,30 +1,16 @@
 #pragma once
 
-#include <set>
+#include <cstddef>
 #include <string>
-#include <vector>
 
-#include "sim/cost/trust.h"
-#include "tools/collsim/report/records.h"
-#include "tools/collsim/report/report.h"
-#include "tools/collsim/request/call_request.h"
+#include "tools/collsim/report/answer.h"
 
 namespace collsim::command {
 
-/// What `faults` says of one run: how it runs, and the answer as JSON has it.
-struct RankedRun {
-  std::string title;
-  Record ranking;
-};
+/// All kinds of cables of a ranking, as JSON has it; a terminal shows so many rows.
+Table link_table(const Record& ranking, std::size_t rows);
 
-struct FaultsPage {
-  std::vector<RankedRun> rankings;
-  std::set<Trust> classes;  ///< of the healthy calls
-};
-
-/// For each run a bar for each kind of cable, the worst first, up to 30, and all of them in
-/// a table.
-Report faults_report(const CallRequest& request, const FaultsPage& faults,
-                     const std::string& command);
+/// For pages a bar for each kind of cable, the worst first, up to 30.
+AnswerSection slowdown_section(const std::string& run, const Record& ranking);
 
 }  // namespace collsim::command

@@ -52,10 +52,7 @@ int run_hang(std::span<const std::string> args, std::ostream& out, std::ostream&
   }
   const Job job = assemble_job(std::move(files.records), unread);
   const HangAnalysis analysis = analyse_hang(job, options);
-  Answer answer;
-  answer.print = [&](std::ostream& to) { print_hang_table(job, analysis, to); };
-  answer.document = [&] { return hang_record(job, analysis); };
-  write_answer(format_option(*values), answer, out);
+  write_answer(format_option(*values), hang_answer(job, analysis), out);
   return is_hang(analysis.verdict) ? exit_answer_is_no : exit_ok;
 }
 

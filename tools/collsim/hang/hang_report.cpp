@@ -1,15 +1,12 @@
 #include "tools/collsim/hang/hang_report.h"
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
 #include <algorithm>
 #include <map>
-#include <ostream>
 #include <set>
 #include <tuple>
 
-#include "tools/collsim/core/wrap.h"
 #include "tools/collsim/hang/hang_words.h"
 
 namespace collsim::command {
@@ -38,13 +35,14 @@ FirstPending first_pending(const Job& job) {
   return first;
 }
 
-void print_finding(const Job& job, const HangFinding& finding, std::ostream& out) {
-  out << wrapped(explanation_of(job, finding), "  ", "  ");
+std::vector<Note> finding_notes(const Job& job, const HangFinding& finding) {
+  std::vector<Note> notes{{explanation_of(job, finding), "  ", "  "}};
   for (const HangGroup& group : finding.groups) {
-    out << wrapped(group_words(job, group), "  - ", "    ");
+    notes.emplace_back(group_words(job, group), "  - ", "    ");
   }
   const std::string check = check_of(finding.verdict);
-  if (!check.empty()) out << wrapped(check, "  check: ", "    ");
+  if (!check.empty()) notes.emplace_back(check, "  check: ", "    ");
+  return notes;
 }
 
 /// Communicators that a table shows: those in which somebody waits or is behind, or that a finding
@@ -69,31 +67,28 @@ std::string name_of(const JobCommunicator& communicator) {
   return name;
 }
 
-void print_rows(const Job& job, const std::set<std::size_t>& shown,
-                const std::vector<CommunicatorRow>& rows, std::ostream& out) {
+Table row_table(const Job& job, const std::set<std::size_t>& shown,
+                const std::vector<CommunicatorRow>& rows) {
   constexpr std::size_t widest_name = 34;
   constexpr std::size_t widest_ranks = 16;
   const auto cut = [](std::string text, std::size_t width) {
     if (text.size() > width) text = fmt::format("{}...", text.substr(0, width - 3));
     return text;
   };
-  fmt::print(out, "\n{:<{}} {:<{}} {:>9}  {}\n", "communicator", widest_name, "ranks", widest_ranks,
-             "completed", "waits in");
-  std::size_t printed = 0;
+  Table table;
+  table.max_rows = max_rows;
   for (const CommunicatorRow& row : rows) {
     if (!shown.contains(row.communicator)) continue;
-    if (++printed > max_rows) continue;
-    std::string state = row.waits_in == nullptr ? "-" : short_call_words(*row.waits_in);
-    if (!row.has_dump) state = "(no dump)";
-    const std::string completed =
-        row.has_dump && row.completed > 0 ? fmt::format("#{}", row.completed) : "-";
-    fmt::print(out, "{:<{}} {:<{}} {:>9}  {}\n",
-               cut(name_of(job.communicators[row.communicator]), widest_name), widest_name,
-               cut(rank_ranges(row.ranks), widest_ranks), widest_ranks, completed, state);
+    const bool any = row.has_dump && row.completed > 0;
+    const std::string state = row.waits_in == nullptr ? "-" : short_call_words(*row.waits_in);
+    TableRow add(table);
+    add({"communicator", "communicator"},
+        cut(name_of(job.communicators[row.communicator]), widest_name));
+    add({"ranks", "ranks"}, cut(rank_ranges(row.ranks), widest_ranks));
+    add({"completed", "completed"}, any ? fmt::format("#{}", row.completed) : "-");
+    add({"waits_in", "waits in"}, row.has_dump ? state : "(no dump)");
   }
-  if (printed > max_rows) {
-    fmt::print(out, "{} more rows: --format json has them\n", printed - max_rows);
-  }
+  return table;
 }
 
 }  // namespace
@@ -120,29 +115,34 @@ std::vector<CommunicatorRow> communicator_rows(const Job& job) {
   return rows;
 }
 
-void print_hang_table(const Job& job, const HangAnalysis& analysis, std::ostream& out) {
-  out << wrapped(headline_of(job, analysis), "", "  ");
+Answer hang_answer(const Job& job, const HangAnalysis& analysis) {
+  Answer answer;
+  answer.document = hang_record(job, analysis);
+  std::vector<Note> notes{{headline_of(job, analysis), "", "  "}};
   for (std::size_t i = 0; i < analysis.findings.size(); ++i) {
     const HangFinding& finding = analysis.findings[i];
     if (i > 0) {
-      out << "also "
-          << wrapped(
-                 fmt::format("{}: {}", to_string(finding.verdict), rank_words(finding.suspects)),
-                 "", "  ");
+      notes.emplace_back(
+          fmt::format("{}: {}", to_string(finding.verdict), rank_words(finding.suspects)), "also ",
+          "  ");
     }
-    print_finding(job, finding, out);
+    for (Note& note : finding_notes(job, finding)) notes.push_back(std::move(note));
   }
   if (!job.undumped.empty()) {
-    out << wrapped(fmt::format("no dump of {}", rank_words(job.undumped)), "", "  ");
+    notes.emplace_back(fmt::format("no dump of {}", rank_words(job.undumped)), "", "  ");
   }
+  answer.head(std::move(notes));
   const std::vector<CommunicatorRow> rows = communicator_rows(job);
   const std::set<std::size_t> shown = shown_communicators(job, analysis, rows);
   const std::size_t hidden = job.communicators.size() - shown.size();
-  if (!shown.empty()) print_rows(job, shown, rows, out);
+  AnswerSection section{"", {}, {}, {row_table(job, shown, rows)}};
+  section.apart = !shown.empty();
   if (hidden > 0) {
-    fmt::print(out, "{} {}communicator{}: nobody waits\n", hidden, shown.empty() ? "" : "other ",
-               hidden == 1 ? "" : "s");
+    section.after.emplace_back(fmt::format("{} {}communicator{}: nobody waits", hidden,
+                                           shown.empty() ? "" : "other ", hidden == 1 ? "" : "s"));
   }
+  answer.sections.push_back(std::move(section));
+  return answer;
 }
 
 }  // namespace collsim::command

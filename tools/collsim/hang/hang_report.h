@@ -1,9 +1,7 @@
 #pragma once
 
-#include <iosfwd>
-
 #include "models/hang/hang_analysis.h"
-#include "tools/collsim/report/records.h"
+#include "tools/collsim/report/answer.h"
 
 namespace collsim::command {
 
@@ -20,7 +18,7 @@ struct CommunicatorRow {
 std::vector<CommunicatorRow> communicator_rows(const Job& job);
 
 /// The answer, the reasons, and a table of the communicators in which ranks wait or disagree.
-void print_hang_table(const Job& job, const HangAnalysis& analysis, std::ostream& out);
+Answer hang_answer(const Job& job, const HangAnalysis& analysis);
 /// The same as one object of JSON, with all communicators.
 Record hang_record(const Job& job, const HangAnalysis& analysis);
 

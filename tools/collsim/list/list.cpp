@@ -1,7 +1,5 @@
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
-#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,7 +13,6 @@
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
-#include "tools/collsim/core/wrap.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/records.h"
 
@@ -50,18 +47,23 @@ std::string shown_name(const Algorithm& algorithm) {
   return std::string(algorithm.name) + (algorithm.composed ? "[:A]" : "");
 }
 
-void print_table(std::ostream& out) {
-  fmt::print(out, "algorithms\n");
+/// All algorithms with a sentence on each, and the names of each kind.
+std::vector<AnswerSection> sections() {
+  AnswerSection all{"algorithms"};
   const std::string indent(44, ' ');
   for (const Algorithm& each : algorithms()) {
     std::string text(each.description);
     if (each.composed) text += fmt::format(" (A: any other; {} if left out)", each.default_inter);
-    const std::string name = shown_name(each);
-    out << wrapped(text, fmt::format("  {:<26} {:<14} ", name, to_string(each.collective)), indent);
+    all.notes.emplace_back(
+        text, fmt::format("  {:<26} {:<14} ", shown_name(each), to_string(each.collective)),
+        indent);
   }
+  std::vector<AnswerSection> sections{std::move(all)};
   for (const NameList& list : name_lists()) {
-    fmt::print(out, "\n{}\n{}", list.kind, wrapped_list(list.names, "  "));
+    sections.push_back(
+        {list.kind, {}, {{fmt::format("{}", fmt::join(list.names, ", ")), "  ", "  "}}});
   }
+  return sections;
 }
 
 Record document() {
@@ -82,8 +84,8 @@ int run_list(std::span<const std::string> args, std::ostream& out, std::ostream&
   const auto values = parse_options(list_subcommand, args, out);
   if (!values) return exit_ok;
   Answer answer;
-  answer.print = print_table;
-  answer.document = document;
+  answer.sections = sections();
+  answer.document = document();
   write_answer(format_option(*values), answer, out);
   return exit_ok;
 }

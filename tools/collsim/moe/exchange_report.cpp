@@ -1,13 +1,9 @@
 #include "tools/collsim/moe/exchange_report.h"
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
 #include <algorithm>
-#include <ostream>
-
-#include "tools/collsim/core/wrap.h"
-#include "tools/collsim/report/row_table.h"
+#include <utility>
 
 namespace collsim::command {
 
@@ -17,13 +13,6 @@ constexpr std::size_t shown_ports = 5;
 
 std::string busiest_port(const ExchangeRow& row) {
   return row.ports.ports.empty() ? "-" : row.ports.ports.front().name;
-}
-
-std::vector<Column> exchange_columns() {
-  return {{"call", "call", "", 16},         {"tokens", "tokens", "", 7, 0},
-          {"bytes", "sent", "(B)", 11, 0},  {"time_us", "time", "(us)", 9},
-          {"off", "off", "(%)", 4, 0},      {"even_us", "unskewed", "(us)", 9},
-          {"ports_us", "ports", "(us)", 9}, {"work_us", "work", "(us)", 9}};
 }
 
 /// What takes the time of a row, in a sentence.
@@ -41,84 +30,76 @@ std::string cause_of(const ExchangeRow& row) {
       in_microseconds(std::max(row.ports.time, row.work)), in_microseconds(row.fill), skew);
 }
 
-void print_explanation(const ExchangeRow& row, std::ostream& out) {
-  fmt::print(out, "\n{}{}\n", row.call,
-             row.tokens > 0 ? fmt::format(" of {:g} tokens", row.tokens) : "");
-  out << wrapped(cause_of(row), "  ", "  ");
-  fmt::print(out, "  busiest ports:\n");
-  for (std::size_t i = 0; i < std::min(shown_ports, row.ports.ports.size()); ++i) {
-    const PortLoad& port = row.ports.ports[i];
-    fmt::print(out, "  {:10.1f} us {:>10}  {}\n", in_microseconds(port.time),
-               rounded_size(port.bytes), port.name);
+/// The first ports, which are the busiest.
+Table port_table(const ExchangeRow& row) {
+  Table table;
+  for (const PortLoad& port : row.ports.ports) {
+    if (table.rows.size() == shown_ports) break;
+    TableRow add(table);
+    add({"name", "port"}, port.name);
+    add({"bytes", "sent", "(B)", 0}, port.bytes);
+    add({"time_us", "time", "(us)", 1}, in_microseconds(port.time));
   }
+  return table;
 }
 
-}  // namespace
-
-void print_exchange(const ExchangeHeading& heading, const std::vector<ExchangeRow>& rows,
-                    std::ostream& out) {
-  out << wrapped(fmt::format("{}, {} ranks, {}, {}, skew {}", heading.machine, heading.ranks,
-                             rows.front().kernels, heading.facts, rows.front().skew),
-                 "# ", "# ");
-  if (!heading.source.empty()) {
-    out << wrapped(fmt::format("constants: {}", heading.source), "# ", "# ");
-  }
-  if (!rows.front().taken_over.empty()) {
-    out << wrapped(fmt::format("taken over from there: {}", rows.front().taken_over), "# ", "# ");
-  }
-  out << wrapped("off: the median error to expect, either way", "# ", "# ");
-  const std::vector<Column> columns = exchange_columns();
-  out << titles_of(columns);
-  for (const ExchangeRow& row : rows) {
-    Record record = exchange_record(heading, row);
-    record["off"] = 100 * row.error;
-    fmt::print(out, "{}\n", line_of(columns, record));
-  }
-  if (!heading.explained) return;
-  for (const ExchangeRow& row : rows) print_explanation(row, out);
+AnswerSection explanation_of(const ExchangeRow& row) {
+  const std::string of = row.tokens > 0 ? fmt::format(" of {:g} tokens", row.tokens) : "";
+  return {row.call + of,
+          {},
+          {{cause_of(row), "  ", "  "}, {"busiest ports:", "  ", "  "}},
+          {port_table(row)}};
 }
 
-Record exchange_record(const ExchangeHeading& heading, const ExchangeRow& row) {
+void add_exchange(const ExchangeHeading& heading, const ExchangeRow& row, Table& table) {
   const bool of_tokens = row.tokens > 0;
   const auto time = [&](Seconds value) {
     return of_tokens ? Record(in_microseconds(value)) : Record();
   };
-  Record record;
-  record["machine"] = heading.machine;
-  record["ranks"] = heading.ranks;
-  record["call"] = row.call;
-  record["kernels"] = row.kernels;
-  record["skew"] = row.skew;
-  record["tokens"] = of_tokens ? Record(row.tokens) : Record();
-  record["bytes"] = row.bytes;
-  record["time_us"] = in_microseconds(row.time);
-  record["typical_error"] = row.error;
-  record["taken_over"] = row.taken_over;
-  record["even_us"] = in_microseconds(row.even);
-  record["launch_us"] = time(row.launch);
-  record["work_us"] = time(row.work);
-  record["fill_us"] = time(row.fill);
-  record["ports_us"] = in_microseconds(row.ports.time);
-  record["busiest_port"] = busiest_port(row);
-  return record;
+  TableRow add(table);
+  add.data("machine", heading.machine);
+  add.data("ranks", heading.ranks);
+  add(fixed_column("call", "call", "", 16), row.call);
+  add.data("kernels", row.kernels);
+  add.data("skew", row.skew);
+  add(fixed_column("tokens", "tokens", "", 7, 0), of_tokens ? Record(row.tokens) : Record());
+  add(fixed_column("bytes", "sent", "(B)", 11, 0), row.bytes);
+  add(fixed_column("time_us", "time", "(us)", 9), in_microseconds(row.time));
+  add({"typical_error", "off", "(%)", 0, 100, 0, 4}, row.error);
+  add.data("taken_over", row.taken_over);
+  add(fixed_column("even_us", "unskewed", "(us)", 9), in_microseconds(row.even));
+  add.data("launch_us", time(row.launch));
+  add(fixed_column("work_us", "work", "(us)", 9), time(row.work));
+  add.data("fill_us", time(row.fill));
+  add(fixed_column("ports_us", "ports", "(us)", 9), in_microseconds(row.ports.time));
+  add.data("busiest_port", busiest_port(row));
 }
 
-Record exchange_document(const ExchangeHeading& heading, const std::vector<ExchangeRow>& rows) {
-  Record document;
-  document["facts"] = heading.facts;
-  document["constants"] = heading.source;
-  document["rows"] = Record::array();
-  for (const ExchangeRow& row : rows) {
-    Record record = exchange_record(heading, row);
-    record["ports"] = Record::array();
-    for (std::size_t i = 0; i < std::min(shown_ports, row.ports.ports.size()); ++i) {
-      const PortLoad& port = row.ports.ports[i];
-      record["ports"].push_back(
-          {{"name", port.name}, {"bytes", port.bytes}, {"time_us", in_microseconds(port.time)}});
-    }
-    document["rows"].push_back(std::move(record));
+}  // namespace
+
+Answer exchange_answer(const ExchangeHeading& heading, const std::vector<ExchangeRow>& rows) {
+  Answer answer;
+  std::vector<std::string> head{fmt::format("{}, {} ranks, {}, {}, skew {}", heading.machine,
+                                            heading.ranks, rows.front().kernels, heading.facts,
+                                            rows.front().skew)};
+  if (!heading.source.empty()) head.push_back(fmt::format("constants: {}", heading.source));
+  if (!rows.front().taken_over.empty()) {
+    head.push_back(fmt::format("taken over from there: {}", rows.front().taken_over));
   }
-  return document;
+  head.emplace_back("off: the median error to expect, either way");
+  Table table;
+  answer.document = {
+      {"facts", heading.facts}, {"constants", heading.source}, {"rows", Record::array()}};
+  for (const ExchangeRow& row : rows) {
+    add_exchange(heading, row, table);
+    Record record = table.rows.back();
+    record["ports"] = port_table(row).rows;
+    answer.document["rows"].push_back(std::move(record));
+  }
+  answer.sections.push_back({"", {}, comments(head), {std::move(table)}});
+  if (!heading.explained) return answer;
+  for (const ExchangeRow& row : rows) answer.sections.push_back(explanation_of(row));
+  return answer;
 }
 
 }  // namespace collsim::command

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <iosfwd>
 #include <string>
 #include <vector>
 
 #include "models/exchange/port_exchange.h"
 #include "sim/base/units.h"
-#include "tools/collsim/report/records.h"
+#include "tools/collsim/report/answer.h"
 
 namespace collsim::command {
 
@@ -36,12 +35,7 @@ struct ExchangeHeading {
   bool explained = false;  ///< with the busiest ports and the parts of the time
 };
 
-void print_exchange(const ExchangeHeading& heading, const std::vector<ExchangeRow>& rows,
-                    std::ostream& out);
-
-/// The row for programs.
-Record exchange_record(const ExchangeHeading& heading, const ExchangeRow& row);
-/// All of the answer, with the busiest ports of every row.
-Record exchange_document(const ExchangeHeading& heading, const std::vector<ExchangeRow>& rows);
+/// A row for each exchange; all of the answer has the busiest ports of every row, too.
+Answer exchange_answer(const ExchangeHeading& heading, const std::vector<ExchangeRow>& rows);
 
 }  // namespace collsim::command

@@ -255,16 +255,7 @@ int run_moe(std::span<const std::string> args, std::ostream& out, std::ostream& 
     replace_file(file, exchange_drawing(question.heading, rows));
     if (is_standard_output(file)) return exit_ok;
   }
-  Answer answer;
-  answer.print = [&](std::ostream& to) { print_exchange(question.heading, rows, to); };
-  answer.rows = [&] {
-    std::vector<Record> records;
-    records.reserve(rows.size());
-    for (const ExchangeRow& row : rows) records.push_back(exchange_record(question.heading, row));
-    return records;
-  };
-  answer.document = [&] { return exchange_document(question.heading, rows); };
-  write_answer(format_option(*values), answer, out);
+  write_answer(format_option(*values), exchange_answer(question.heading, rows), out);
   return exit_ok;
 }
 

@@ -1,7 +1,6 @@
 #include "tools/collsim/plan/decode_plan_answer.h"
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
 #include <algorithm>
 #include <ostream>
@@ -15,12 +14,7 @@
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/core/warnings.h"
-#include "tools/collsim/core/wrap.h"
-#include "tools/collsim/plan/plan_report.h"
 #include "tools/collsim/report/answer.h"
-#include "tools/collsim/report/records.h"
-#include "tools/collsim/report/report.h"
-#include "tools/collsim/report/row_table.h"
 
 namespace collsim::command {
 
@@ -33,44 +27,31 @@ constexpr std::uint32_t max_tensor = 1024;
 constexpr std::uint32_t max_batch = 1U << 16;
 constexpr std::uint32_t max_context = 1U << 24;
 
-/// As wide as the longest name of a machine needs.
-std::vector<Column> decode_columns(const DecodePlanRequest& request, const DecodePlan& plan) {
-  std::size_t width = 7;
+Table decode_table(const DecodePlanRequest& request, const DecodePlan& plan) {
+  Table table;
   for (const DecodePlanRow& row : plan.rows) {
-    width = std::max(width, describe(request.alternatives[row.alternative]).size());
+    const auto of_calls = [&](Seconds time) {
+      return row.tensor > 1 ? Record(in_microseconds(time)) : Record();
+    };
+    const double token = in_microseconds(row.token());
+    TableRow add(table);
+    add({"machine", "machine"}, describe(request.alternatives[row.alternative]));
+    add({"tp", "tp"}, row.tensor);
+    add({"batch", "batch"}, row.batch);
+    add({"size_bytes", "all-reduce", "(B)", 0, 1, wide_only}, row.size.count);
+    add({"kernel", "kernel"}, row.tensor > 1 ? Record(row.kernel) : Record());
+    add({"call_us", "call", "(us)"}, of_calls(row.call));
+    add({"communication_us", "comm.", "(us)", 1}, in_microseconds(row.communication));
+    add({"by_nccl_us", "by NCCL", "(us)", 1}, of_calls(row.by_nccl));
+    add({"kernels_us", "kernels", "(us)", 0, 1, wide_only}, in_microseconds(row.kernels));
+    add({"token_us", "token", "(us)", 0}, token);
+    add({"token_low_us", "low", "(us)", 0, 1, wide_only}, decoding_range.low * token);
+    add({"token_high_us", "high", "(us)", 0, 1, wide_only}, decoding_range.high * token);
+    add({"memory_GB", "memory", "(GB)", 1, 1, wide_only}, row.memory / bytes_of_gigabyte);
+    add.data("fits", row.fits);
+    add({"mark", ""}, row.best ? "best" : row.fits ? "" : "too big");
   }
-  return {{"machine", "machine", "", width},
-          {"tp", "tp", "", 2},
-          {"batch", "batch", "", 5},
-          {"kernel", "kernel", "", 17},
-          {"call_us", "call", "(us)", 6},
-          {"communication_us", "comm.", "(us)", 7, 1},
-          {"by_nccl_us", "by NCCL", "(us)", 7, 1},
-          {"token_us", "token", "(us)", 7, 0},
-          {"mark", "", "", 7}};
-}
-
-Record decode_record(const DecodePlanRequest& request, const DecodePlanRow& row) {
-  const auto of_calls = [&](Seconds time) {
-    return row.tensor > 1 ? Record(in_microseconds(time)) : Record();
-  };
-  Record record;
-  record["machine"] = describe(request.alternatives[row.alternative]);
-  record["tp"] = row.tensor;
-  record["batch"] = row.batch;
-  record["size_bytes"] = row.size.count;
-  record["kernel"] = row.tensor > 1 ? Record(row.kernel) : Record();
-  record["call_us"] = of_calls(row.call);
-  record["communication_us"] = in_microseconds(row.communication);
-  record["by_nccl_us"] = of_calls(row.by_nccl);
-  record["kernels_us"] = in_microseconds(row.kernels);
-  record["token_us"] = in_microseconds(row.token());
-  record["token_low_us"] = decoding_range.low * in_microseconds(row.token());
-  record["token_high_us"] = decoding_range.high * in_microseconds(row.token());
-  record["memory_GB"] = row.memory / bytes_of_gigabyte;
-  record["fits"] = row.fits;
-  record["mark"] = row.best ? "best" : row.fits ? "" : "too big";
-  return record;
+  return table;
 }
 
 std::string decode_title(const DecodePlanRequest& request) {
@@ -78,72 +59,36 @@ std::string decode_title(const DecodePlanRequest& request) {
                      request.model.name, request.context, to_string(request.engine));
 }
 
-void print_decode_plan(const DecodePlanRequest& request, const DecodePlan& plan,
-                       std::ostream& out) {
-  out << wrapped(decode_title(request), "# ", "# ");
-  const auto all_reduces = 2 * request.model.layers + 1;
-  out << wrapped(
-      fmt::format(
-          "comm.: {} all-reduces and an all-gather of the logits for a token; "
-          "token: with the kernels beside them, of which 8 of 10 took {:g} to {:g} times as "
-          "long; best: the quickest token of a batch",
-          all_reduces, decoding_range.low, decoding_range.high),
-      "# ", "# ");
-  const std::vector<Column> columns = decode_columns(request, plan);
-  out << titles_of(columns);
-  for (const DecodePlanRow& row : plan.rows) {
-    fmt::print(out, "{}\n", line_of(columns, decode_record(request, row)));
-  }
-}
-
-std::vector<Record> decode_records(const DecodePlanRequest& request, const DecodePlan& plan) {
-  std::vector<Record> records;
-  records.reserve(plan.rows.size());
-  for (const DecodePlanRow& row : plan.rows) records.push_back(decode_record(request, row));
-  return records;
-}
-
 /// A line for each machine and batch, over the ranks.
-ReportChart decode_chart(const std::vector<Record>& records, std::string title,
-                         const std::string& key) {
-  ReportChart chart{
-      std::move(title), {}, {"ranks", AxisScale::counts}, {"us", AxisScale::logarithmic}};
+Chart decode_chart(const std::vector<Record>& records, std::string title, const std::string& key) {
+  Chart chart{std::move(title), {}, {"ranks", AxisScale::counts}, {"us", AxisScale::logarithmic}};
   for (const Record& record : records) {
     const std::string name = fmt::format("{}, batch {}", record["machine"].get<std::string>(),
                                          json_text(record["batch"]));
-    ReportSeries& line = line_called(name, chart);
+    ChartSeries& line = line_called(name, chart);
     if (record[key].get<double>() > 0) line.points.push_back({record["tp"], record[key]});
   }
   return chart;
 }
 
-Report decode_report(const DecodePlanRequest& request, const DecodePlan& plan,
+Answer decode_answer(const DecodePlanRequest& request, const DecodePlan& plan,
                      const std::string& command) {
-  const std::vector<Record> records = decode_records(request, plan);
-  Report report{decode_title(request), command, {}, {}};
-  add_trust_and_version(report, {}, {});
-  ReportTable table{"",
-                    {{"machine", "machine"},
-                     {"tp", "ranks"},
-                     {"batch", "batch"},
-                     {"size_bytes", "all-reduce (B)", 0},
-                     {"kernel", "kernel"},
-                     {"call_us", "call (us)", 1},
-                     {"communication_us", "communication (us)", 0},
-                     {"by_nccl_us", "by NCCL (us)", 0},
-                     {"kernels_us", "kernels (us)", 0},
-                     {"token_us", "token (us)", 0},
-                     {"token_low_us", "low", 0},
-                     {"token_high_us", "high", 0},
-                     {"memory_GB", "memory (GB)", 1},
-                     {"mark", ""}},
-                    records};
-  report.sections.push_back({"",
-                             {decode_chart(records, "A token's communication", "communication_us"),
-                              decode_chart(records, "A token", "token_us")},
-                             {},
-                             {std::move(table)}});
-  return report;
+  Answer answer{decode_title(request), command};
+  add_trust_and_version(answer, {}, {});
+  answer.head({comment(answer.title)});
+  const auto all_reduces = 2 * request.model.layers + 1;
+  Table table = decode_table(request, plan);
+  answer.sections.push_back(
+      {"",
+       {decode_chart(table.rows, "A token's communication", "communication_us"),
+        decode_chart(table.rows, "A token", "token_us")},
+       {comment(fmt::format(
+           "comm.: {} all-reduces and an all-gather of the logits for a token; token: with the "
+           "kernels beside them, of which 8 of 10 took {:g} to {:g} times as long; best: the "
+           "quickest token of a batch",
+           all_reduces, decoding_range.low, decoding_range.high))},
+       {std::move(table)}});
+  return answer;
 }
 
 DecodePlanRequest read_decode_plan(const po::variables_map& values) {
@@ -170,11 +115,7 @@ int answer_decode_plan(std::vector<Alternative> alternatives, RunSpec run,
     return plan_decode(request);
   }();
   print_warnings(plan.warnings, err);
-  Answer answer;
-  answer.print = [&](std::ostream& to) { print_decode_plan(request, plan, to); };
-  answer.rows = [&] { return decode_records(request, plan); };
-  answer.report = [&] { return decode_report(request, plan, command); };
-  write_answer(format_option(values), answer, out);
+  write_answer(format_option(values), decode_answer(request, plan, command), out);
   return exit_ok;
 }
 

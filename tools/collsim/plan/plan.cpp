@@ -33,7 +33,6 @@
 #include "tools/collsim/plan/step_plan_answer.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/records.h"
-#include "tools/collsim/report/report.h"
 #include "tools/collsim/request/call_request.h"
 #include "tools/collsim/request/collective_option.h"
 #include "tools/collsim/request/word_options.h"
@@ -440,18 +439,9 @@ int run_plan(std::span<const std::string> args, std::ostream& out, std::ostream&
   CapacityRequest request = read_plan(*values);
   const CapacityPlan plan = answer_of(request, err);
   print_warnings(plan.warnings, err);
-  Answer answer;
-  answer.print = [&](std::ostream& to) {
-    print_plan(request, plan, (*values)["wide"].as<bool>(), to);
-  };
-  answer.rows = [&] {
-    std::vector<Record> rows;
-    for (const PlanRow& row : plan.rows) rows.push_back(record_of(request, row));
-    return rows;
-  };
-  answer.document = [&] { return as_json(request, plan); };
-  answer.report = [&] { return plan_report(request, plan, command_text("plan", args)); };
-  write_answer(format_option(*values), answer, out);
+  const bool wide = (*values)["wide"].as<bool>();
+  write_answer(format_option(*values), plan_answer(request, plan, wide, command_text("plan", args)),
+               out);
   const bool met =
       std::any_of(plan.rows.begin(), plan.rows.end(), [](const PlanRow& row) { return row.meets; });
   return met ? exit_ok : exit_answer_is_no;

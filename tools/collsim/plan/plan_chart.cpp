@@ -38,11 +38,11 @@ void put(std::string& line, std::size_t place, const std::string& mark) {
 
 }  // namespace
 
-void print_chart(std::span<const ChartPoint> points, const std::string& title, std::ostream& out) {
+void print_chart(std::span<const MarkedPoint> points, const std::string& title, std::ostream& out) {
   std::set<double> columns;
   double least = points.front().y;
   double most = least;
-  for (const ChartPoint& point : points) {
+  for (const MarkedPoint& point : points) {
     columns.insert(point.x);
     least = std::min(least, point.y);
     most = std::max(most, point.y);
@@ -52,7 +52,7 @@ void print_chart(std::span<const ChartPoint> points, const std::string& title, s
     return static_cast<std::size_t>(std::distance(columns.begin(), columns.find(x))) * step;
   };
   std::vector<std::string> lines(chart_height);
-  for (const ChartPoint& point : points) {
+  for (const MarkedPoint& point : points) {
     put(lines[height_of(point.y, least, most, chart_height)], place_of(point.x), point.mark);
   }
   fmt::print(out, "# {}\n", title);
@@ -68,16 +68,16 @@ void print_chart(std::span<const ChartPoint> points, const std::string& title, s
   fmt::print(out, "{:>11}+{}\n{:>12}{}\n", "", std::string(step * columns.size(), '-'), "", axis);
 }
 
-void print_bars(std::span<const ChartPoint> points, const std::string& title, std::ostream& out) {
+void print_bars(std::span<const MarkedPoint> points, const std::string& title, std::ostream& out) {
   double most = 0;
   std::size_t widest = 0;
-  for (const ChartPoint& point : points) {
+  for (const MarkedPoint& point : points) {
     most = std::max(most, point.y);
     widest = std::max(widest, point.mark.size() + 1 + point.label.size());
   }
   widest = std::min<std::size_t>(widest, 26);
   fmt::print(out, "# {}\n", title);
-  for (const ChartPoint& point : points) {
+  for (const MarkedPoint& point : points) {
     const auto length =
         static_cast<std::size_t>(std::lround(point.y / most * static_cast<double>(bar_width)));
     const std::string name = fmt::format("{} {}", point.mark, point.label).substr(0, widest);

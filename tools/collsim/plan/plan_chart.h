@@ -8,7 +8,7 @@
 namespace collsim::command {
 
 /// A mark in a chart.
-struct ChartPoint {
+struct MarkedPoint {
   std::string mark;     ///< one letter or two
   double x = 0;         ///< above 0
   double y = 0;         ///< above 0
@@ -24,9 +24,9 @@ struct ChartPoint {
 ///           1       2       4
 ///
 /// Where marks meet, the first stays. `title` says what y is.
-void print_chart(std::span<const ChartPoint> points, const std::string& title, std::ostream& out);
+void print_chart(std::span<const MarkedPoint> points, const std::string& title, std::ostream& out);
 
 /// The same as bars, one a point, as long as y says.
-void print_bars(std::span<const ChartPoint> points, const std::string& title, std::ostream& out);
+void print_bars(std::span<const MarkedPoint> points, const std::string& title, std::ostream& out);
 
 }  // namespace collsim::command

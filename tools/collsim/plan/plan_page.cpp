@@ -7,8 +7,8 @@
 
 #include "models/calibration/transport.h"
 #include "tools/collsim/plan/plan_report.h"
+#include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/records.h"
-#include "tools/collsim/report/report.h"
 
 namespace collsim::command {
 
@@ -42,14 +42,14 @@ std::string hint_of(const CapacityRequest& request, const PlanRow& row) {
 
 /// The rows of a workload that a filter takes, as points of a series for each alternative.
 template <typename PointOf>
-std::vector<ReportSeries> by_alternative(const CapacityRequest& request, const CapacityPlan& plan,
-                                         std::size_t workload, SeriesMark mark, PointOf point_of) {
-  std::vector<ReportSeries> all;
+std::vector<ChartSeries> by_alternative(const CapacityRequest& request, const CapacityPlan& plan,
+                                        std::size_t workload, SeriesMark mark, PointOf point_of) {
+  std::vector<ChartSeries> all;
   for (std::size_t i = 0; i < request.alternatives.size(); ++i) {
-    ReportSeries series{series_name(request, i), mark, static_cast<int>(i), false, {}};
+    ChartSeries series{series_name(request, i), mark, static_cast<int>(i)};
     for (const PlanRow& row : plan.rows) {
       if (row.workload != workload || row.alternative != i) continue;
-      ReportPoint point = point_of(row);
+      ChartPoint point = point_of(row);
       point.text = hint_of(request, row);
       if (!point.x.is_null()) series.points.push_back(std::move(point));
     }
@@ -59,31 +59,30 @@ std::vector<ReportSeries> by_alternative(const CapacityRequest& request, const C
 }
 
 /// A bar for each alternative, where all have the same count of nodes.
-ReportChart chart_at_one_count(const CapacityRequest& request, const CapacityPlan& plan,
-                               std::size_t workload) {
-  ReportChart chart{has_compute(request) ? "Time of a step" : "Time",
-                    "Lower is better.",
-                    {"time (ms)", AxisScale::linear},
-                    {"", AxisScale::words}};
+Chart chart_at_one_count(const CapacityRequest& request, const CapacityPlan& plan,
+                         std::size_t workload) {
+  Chart chart{has_compute(request) ? "Time of a step" : "Time",
+              "Lower is better.",
+              {"time (ms)", AxisScale::linear},
+              {"", AxisScale::words}};
   chart.series = by_alternative(request, plan, workload, SeriesMark::bars, [&](const PlanRow& row) {
     const double time = in_milliseconds * row.step.value;
-    return ReportPoint{time, series_name(request, row.alternative), {}, {},
-                       1,    fmt::format("{:.2f} ms", time)};
+    return ChartPoint{time, series_name(request, row.alternative), fmt::format("{:.2f} ms", time)};
   });
-  for (ReportSeries& series : chart.series) series.name.clear();  // the axis has the names
+  for (ChartSeries& series : chart.series) series.name.clear();  // the axis has the names
   return chart;
 }
 
-ReportChart chart_by_nodes(const CapacityRequest& request, const CapacityPlan& plan,
-                           std::size_t workload) {
+Chart chart_by_nodes(const CapacityRequest& request, const CapacityPlan& plan,
+                     std::size_t workload) {
   const bool compute = has_compute(request);
-  ReportChart chart{compute ? "Time of a step by nodes" : "Time by nodes",
-                    compute ? "Computing and communicating. Lower is better."
-                            : "Of the communication of a step. Lower is better.",
-                    {"nodes", AxisScale::counts},
-                    {compute ? "step (ms)" : "time (ms)", AxisScale::logarithmic}};
+  Chart chart{compute ? "Time of a step by nodes" : "Time by nodes",
+              compute ? "Computing and communicating. Lower is better."
+                      : "Of the communication of a step. Lower is better.",
+              {"nodes", AxisScale::counts},
+              {compute ? "step (ms)" : "time (ms)", AxisScale::logarithmic}};
   chart.series = by_alternative(request, plan, workload, SeriesMark::line, [](const PlanRow& row) {
-    ReportPoint point{row.nodes, in_milliseconds * row.step.value};
+    ChartPoint point{row.nodes, in_milliseconds * row.step.value};
     if (row.ties) point.label = "tie";
     if (row.cheapest) point.label = "best";
     return point;
@@ -91,36 +90,35 @@ ReportChart chart_by_nodes(const CapacityRequest& request, const CapacityPlan& p
   return chart;
 }
 
-ReportPoint price_point(const PlanRow& row) {
+ChartPoint price_point(const PlanRow& row) {
   return {row.price ? Record(row.price->per_hour) : Record(), in_milliseconds * row.work.value};
 }
 
 /// Rings around what no other beats, by price, and a word at the cheapest.
-ReportSeries front_series(const CapacityPlan& plan, std::size_t workload) {
-  ReportSeries front{"faster, beyond the error, than all that costs less",
-                     SeriesMark::rings,
-                     reference_tone,
-                     false,
-                     {}};
+ChartSeries front_series(const CapacityPlan& plan, std::size_t workload) {
+  ChartSeries front{"faster, beyond the error, than all that costs less",
+                    SeriesMark::rings,
+                    reference_tone,
+                    false,
+                    {}};
   for (const PlanRow& row : plan.rows) {
     if (row.workload != workload || !row.on_front) continue;
     front.points.push_back(price_point(row));
     if (row.cheapest) front.points.back().label = "best";
   }
   std::stable_sort(front.points.begin(), front.points.end(),
-                   [](const ReportPoint& a, const ReportPoint& b) { return a.x < b.x; });
+                   [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
   return front;
 }
 
-ReportChart chart_by_price(const CapacityRequest& request, const CapacityPlan& plan,
-                           std::size_t workload) {
-  ReportChart chart{
-      "Time by price",
-      "Of the same work at every count of nodes. Left and down is better.",
-      {fmt::format("price ({} per hour)", request.prices.currency), AxisScale::logarithmic},
-      {"time of the same work (ms)", AxisScale::logarithmic}};
+Chart chart_by_price(const CapacityRequest& request, const CapacityPlan& plan,
+                     std::size_t workload) {
+  Chart chart{"Time by price",
+              "Of the same work at every count of nodes. Left and down is better.",
+              {fmt::format("price ({} per hour)", request.prices.currency), AxisScale::logarithmic},
+              {"time of the same work (ms)", AxisScale::logarithmic}};
   chart.series = by_alternative(request, plan, workload, SeriesMark::dots, price_point);
-  ReportSeries front = front_series(plan, workload);
+  ChartSeries front = front_series(plan, workload);
   if (!front.points.empty()) chart.series.push_back(std::move(front));
   return chart;
 }
@@ -141,50 +139,41 @@ std::string calibrations_of(const CapacityRequest& request) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-Report head_of(const CapacityRequest& request, const CapacityPlan& plan,
+Answer head_of(const CapacityRequest& request, const CapacityPlan& plan,
                const std::string& command) {
-  std::string moved;
-  for (const Workload& workload : request.workloads) {
-    moved += fmt::format("{}{}", moved.empty() ? "" : ", ", workload.name);
-  }
-  Report report{fmt::format("Plan for {} of {} a step", to_string(request.call.collective), moved),
+  Answer answer{fmt::format("Plan for {} of {} a step", to_string(request.call.collective),
+                            moved_in(request)),
                 command,
                 {{"NCCL", to_string(request.call.run.nccl_version)},
-                 {"calibration", calibrations_of(request)}},
-                {}};
+                 {"calibration", calibrations_of(request)}}};
   for (const Workload& workload : request.workloads) {
-    if (!workload.source.empty()) report.facts.emplace_back(workload.name, workload.source);
+    if (!workload.source.empty()) answer.facts.push_back({workload.name, workload.source});
   }
   for (std::size_t i = 0; i < request.alternatives.size(); ++i) {
-    report.facts.emplace_back(letter_of(i), assumptions_of(request.alternatives[i]));
+    answer.facts.push_back({letter_of(i), assumptions_of(request.alternatives[i])});
   }
   std::set<Trust> classes;
   for (const PlanRow& row : plan.rows) classes.insert(row.prediction.trust);
-  add_trust_and_version(report, load_trust_errors(), classes);
-  return report;
+  add_trust_and_version(answer, load_trust_errors(), classes);
+  return answer;
 }
 
 }  // namespace
 
-Report plan_report(const CapacityRequest& request, const CapacityPlan& plan,
+Answer plan_answer(const CapacityRequest& request, const CapacityPlan& plan, bool wide,
                    const std::string& command) {
-  Report report = head_of(request, plan, command);
+  Answer answer = head_of(request, plan, command);
   for (std::size_t i = 0; i < request.workloads.size(); ++i) {
-    ReportSection section{request.workloads.size() > 1 ? request.workloads[i].name : "",
+    AnswerSection section{request.workloads.size() > 1 ? request.workloads[i].name : "",
                           {has_several_counts(plan) ? chart_by_nodes(request, plan, i)
-                                                    : chart_at_one_count(request, plan, i)},
-                          {},
-                          {}};
-    ReportChart by_price = chart_by_price(request, plan, i);
+                                                    : chart_at_one_count(request, plan, i)}};
+    Chart by_price = chart_by_price(request, plan, i);
     if (!by_price.series.empty()) section.charts.push_back(std::move(by_price));
-    report.sections.push_back(std::move(section));
+    section.shown = Shown::on_pages;
+    answer.sections.push_back(std::move(section));
   }
-  ReportTable table{"", plan_columns(request), {}};
-  table.columns.front().title = "machine";
-  for (const PlanRow& row : plan.rows) table.rows.push_back(record_of(request, row));
-  report.sections.push_back({"What follows", {}, plan_notes(request, plan), {}});
-  report.sections.push_back({"All machines", {}, {}, {std::move(table)}});
-  return report;
+  add_plan(request, plan, wide, answer);
+  return answer;
 }
 
 }  // namespace collsim::command

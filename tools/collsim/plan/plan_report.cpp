@@ -1,7 +1,6 @@
 #include "tools/collsim/plan/plan_report.h"
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
 #include <algorithm>
 #include <map>
@@ -13,10 +12,8 @@
 #include "models/calibration/error_table.h"
 #include "models/calibration/scaling_error.h"
 #include "models/planning/network_words.h"
-#include "tools/collsim/core/wrap.h"
 #include "tools/collsim/plan/plan_chart.h"
-#include "tools/collsim/report/report.h"
-#include "tools/collsim/report/row_table.h"
+#include "tools/collsim/report/answer.h"
 
 namespace collsim::command {
 
@@ -36,50 +33,6 @@ std::string mark_of(const PlanRow& row) {
   return row.meets ? "" : "late";
 }
 
-/// The titles of columns of money; columns refer to them.
-struct MoneyUnits {
-  std::string of_hour;
-  std::string of_work;
-};
-
-/// All columns of the table, but for those that say nothing in this plan.
-std::vector<Column> all_columns_of(const CapacityRequest& request, const MoneyUnits& units) {
-  const bool compute = has_compute(request);
-  // The column by which the best is chosen is never left out.
-  const bool by_hour = request.target.is_set();
-  const int leave_cost = by_hour ? 0 : 1;
-  const int leave_work = by_hour ? 4 : 0;
-  std::vector<Column> columns{{"alternative", "", "", 3, 0, 0},
-                              {"nodes", "nodes", "", 5, 0, 0},
-                              {"gpus", "gpus", "", 6, 0, 6}};
-  if (request.workloads.size() > 1) columns.push_back({"workload", "moved", "", 12, 0, 1});
-  columns.insert(columns.end(), {{"time_ms", "time", "(ms)", 9, 2, 0},
-                                 {"busbw_GBps", "busbw", "(GB/s)", 6, 1, 2}});
-  if (compute) columns.push_back({"step_ms", "step", "(ms)", 8, 1, 1});
-  columns.push_back({"weak_percent", "weak", "(%)", 4, 0, 3});
-  if (compute) columns.push_back({"strong_percent", "strong", "(%)", 6, 0, 5});
-  columns.insert(columns.end(), {{"limit", "limit", "", 8, 0, 1},
-                                 {"limit_percent", "used", "(%)", 4, 0, 7},
-                                 {"cost_per_hour", "cost", units.of_hour, 9, 0, leave_cost},
-                                 {"cost_of_work", "work", units.of_work, 8, 4, leave_work},
-                                 {"mark", "mark", "", 4, 0, 0},
-                                 {"from", "from", "", 4, 0, 0},
-                                 {"trust", "trust", "", 8, 0, 1},
-                                 {"algorithm", "algo", "", 10, 0, wide_only},
-                                 {"protocol", "proto", "", 6, 0, wide_only},
-                                 {"change", "change", "", 28, 0, wide_only}});
-  return columns;
-}
-
-MoneyUnits units_of(const CapacityRequest& request) {
-  const std::string& currency = request.prices.currency;
-  return {fmt::format("({}/h)", currency), fmt::format("({})", currency)};
-}
-
-void print_note(std::string_view text, std::ostream& out) {
-  out << wrapped(text, "# ", "#   ");
-}
-
 /// Sentences under the table.
 using PlanNotes = std::vector<std::string>;
 
@@ -88,24 +41,20 @@ std::string place_of(const PlanRow& row) {
                      row.nodes == 1 ? "node" : "nodes");
 }
 
-void print_head(const CapacityRequest& request, std::ostream& out) {
-  std::string moved;
-  for (const Workload& workload : request.workloads) {
-    moved += fmt::format("{}{}", moved.empty() ? "" : ", ", workload.name);
-  }
-  print_note(fmt::format("collsim {}: plan for {} of {} a step, by NCCL {}", COLLSIM_VERSION,
-                         to_string(request.call.collective), moved,
-                         to_string(request.call.run.nccl_version)),
-             out);
+PlanNotes head_of(const CapacityRequest& request) {
+  PlanNotes notes{fmt::format("collsim {}: plan for {} of {} a step, by NCCL {}", COLLSIM_VERSION,
+                              to_string(request.call.collective), moved_in(request),
+                              to_string(request.call.run.nccl_version))};
   for (const Workload& workload : request.workloads) {
     if (!workload.source.empty()) {
-      print_note(fmt::format("{}: {}", workload.name, workload.source), out);
+      notes.push_back(fmt::format("{}: {}", workload.name, workload.source));
     }
   }
   for (std::size_t i = 0; i < request.alternatives.size(); ++i) {
-    print_note(fmt::format("{} {}", letter_of(i), assumptions_of(request.alternatives[i])), out);
+    notes.push_back(fmt::format("{} {}", letter_of(i), assumptions_of(request.alternatives[i])));
   }
-  out << "#\n";
+  notes.emplace_back();
+  return notes;
 }
 
 void add_legend(const CapacityRequest& request, PlanNotes& notes) {
@@ -303,16 +252,16 @@ void add_sensitivities(const CapacityRequest& request, const CapacityPlan& plan,
   }
 }
 
-void print_trust(const CapacityPlan& plan, std::ostream& out) {
+void add_trust(const CapacityPlan& plan, PlanNotes& notes) {
   const bool grows = std::any_of(plan.rows.begin(), plan.rows.end(), [&](const PlanRow& row) {
     return row.error > 0 && row.nodes != plan.rows.front().nodes;
   });
   const ScalingError scaling = load_scaling_error();
   if (grows && scaling.off > 0) {
-    print_note(fmt::format("times on different counts of nodes: typically {:.0f} % off beside each "
-                           "other ({})",
-                           percent * scaling.off, scaling.source),
-               out);
+    notes.push_back(
+        fmt::format("times on different counts of nodes: typically {:.0f} % off beside each "
+                    "other ({})",
+                    percent * scaling.off, scaling.source));
   }
   std::set<std::pair<Trust, std::string>> used;
   for (const PlanRow& row : plan.rows) used.emplace(row.prediction.trust, row.prediction.medium);
@@ -320,19 +269,18 @@ void print_trust(const CapacityPlan& plan, std::ostream& out) {
   for (const auto& [trust, medium] : used) {
     const ErrorClass* const known = find_error_class(errors, trust, medium);
     if (known == nullptr) continue;
-    print_note(
+    notes.push_back(
         fmt::format("trust: {} over {}: typically {:.0f} % off from 16 MiB ({} rows of {} "
                     "machines)",
                     to_string(trust), known->medium, percent * typical_error(known->ranges.back()),
-                    known->rows, known->machines),
-        out);
+                    known->rows, known->machines));
   }
 }
 
 void print_plan_chart(const CapacityRequest& request, const CapacityPlan& plan, std::ostream& out) {
   const std::string what = has_compute(request) ? "step" : "time";
   for (std::size_t workload = 0; workload < request.workloads.size(); ++workload) {
-    std::vector<ChartPoint> points;
+    std::vector<MarkedPoint> points;
     std::set<std::uint32_t> counts;
     for (const PlanRow& row : plan.rows) {
       if (row.workload != workload) continue;
@@ -373,21 +321,15 @@ Record price_record(const std::string& gpu, const GpuPrice& price) {
 
 }  // namespace
 
-ReportSeries& line_called(const std::string& name, ReportChart& chart) {
-  const auto found = std::find_if(chart.series.begin(), chart.series.end(),
-                                  [&](const ReportSeries& each) { return each.name == name; });
-  if (found != chart.series.end()) return *found;
-  const int tone = static_cast<int>(chart.series.size());
-  return chart.series.emplace_back(ReportSeries{name, SeriesMark::line, tone, false, {}});
+std::string moved_in(const CapacityRequest& request) {
+  std::vector<std::string> names;
+  for (const Workload& workload : request.workloads) names.push_back(workload.name);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 bool has_compute(const CapacityRequest& request) {
   return std::any_of(request.alternatives.begin(), request.alternatives.end(),
                      [](const Alternative& each) { return each.compute.value > 0; });
-}
-
-std::vector<ReportColumn> plan_columns(const CapacityRequest& request) {
-  return report_columns(all_columns_of(request, units_of(request)));
 }
 
 std::string letter_of(std::size_t alternative) {
@@ -401,42 +343,61 @@ std::string assumptions_of(const Alternative& alternative) {
   return fmt::format("{}: {}", describe(alternative), network_in_words(alternative.parts));
 }
 
-Record record_of(const CapacityRequest& request, const PlanRow& row) {
-  const Alternative& alternative = request.alternatives[row.alternative];
-  Record record{{"alternative", letter_of(row.alternative)},
-                {"machine", alternative.parts.name},
-                {"change", alternative.change},
-                {"workload", request.workloads[row.workload].name},
-                {"size_bytes", request.workloads[row.workload].bytes.count},
-                {"nodes", row.nodes},
-                {"gpus", row.gpus},
-                {"time_ms", milli * row.time.value},
-                {"busbw_GBps", row.busbw / 1e9},
-                {"step_ms", milli * row.step.value},
-                {"weak_percent", percent * row.weak},
-                {"strong_percent", percent * row.strong},
-                {"limit", std::string(to_string(row.limit.limit))},
-                {"limit_percent", percent * row.limit.utilisation},
-                {"cost_per_hour", row.price ? Record(row.price->per_hour) : Record()},
-                {"cost_of_work", number_or_null(row.cost)},
-                {"currency", request.prices.currency},
-                {"error_percent", percent * row.error},
-                {"on_front", row.on_front},
-                {"cheapest", row.cheapest},
-                {"ties_with_cheapest", row.ties},
-                {"meets_target", row.meets},
-                {"near_target", row.near_target},
-                {"mark", mark_of(row)},
-                {"from", std::string(to_string(row.basis))},
-                {"algorithm", row.prediction.algorithm},
-                {"protocol", std::string(to_string(row.prediction.protocol))},
-                {"trust", std::string(to_string(row.prediction.trust))}};
-  record["collsim_version"] = COLLSIM_VERSION;
-  return record;
+namespace {
+
+/// All columns, but for those that say nothing in this plan.
+Table plan_table(const CapacityRequest& request, const CapacityPlan& plan) {
+  const std::string& currency = request.prices.currency;
+  const bool compute = has_compute(request);
+  // The column by which the best is chosen is never left out.
+  const bool by_hour = request.target.is_set();
+  const int moved_rank = request.workloads.size() > 1 ? 1 : data_only;
+  Table table;
+  for (const PlanRow& row : plan.rows) {
+    const Alternative& alternative = request.alternatives[row.alternative];
+    const Workload& moved = request.workloads[row.workload];
+    TableRow add(table);
+    const auto column = [&](const char* key, const char* title, const std::string& unit,
+                            std::size_t width, int digits, int rank, Record value) {
+      add(fixed_column(key, title, unit, width, digits, rank), std::move(value));
+    };
+    column("alternative", "", "", 3, 0, 0, letter_of(row.alternative));
+    add.data("machine", alternative.parts.name);
+    column("change", "change", "", 28, 0, wide_only, alternative.change);
+    column("workload", "moved", "", 12, 0, moved_rank, moved.name);
+    add.data("size_bytes", moved.bytes.count);
+    column("nodes", "nodes", "", 5, 0, 0, row.nodes);
+    column("gpus", "gpus", "", 6, 0, 6, row.gpus);
+    column("time_ms", "time", "(ms)", 9, 2, 0, milli * row.time.value);
+    column("busbw_GBps", "busbw", "(GB/s)", 6, 1, 2, row.busbw / 1e9);
+    column("step_ms", "step", "(ms)", 8, 1, compute ? 1 : data_only, milli * row.step.value);
+    column("weak_percent", "weak", "(%)", 4, 0, 3, percent * row.weak);
+    column("strong_percent", "strong", "(%)", 6, 0, compute ? 5 : data_only, percent * row.strong);
+    column("limit", "limit", "", 8, 0, 1, to_string(row.limit.limit));
+    column("limit_percent", "used", "(%)", 4, 0, 7, percent * row.limit.utilisation);
+    column("cost_per_hour", "cost", fmt::format("({}/h)", currency), 9, 0, by_hour ? 0 : 1,
+           row.price ? Record(row.price->per_hour) : Record());
+    column("cost_of_work", "work", fmt::format("({})", currency), 8, 4, by_hour ? 4 : 0,
+           number_or_null(row.cost));
+    add.data("currency", currency);
+    add.data("error_percent", percent * row.error);
+    add.data("on_front", row.on_front);
+    add.data("cheapest", row.cheapest);
+    add.data("ties_with_cheapest", row.ties);
+    add.data("meets_target", row.meets);
+    add.data("near_target", row.near_target);
+    column("mark", "mark", "", 4, 0, 0, mark_of(row));
+    column("from", "from", "", 4, 0, 0, to_string(row.basis));
+    column("algorithm", "algo", "", 10, 0, wide_only, row.prediction.algorithm);
+    column("protocol", "proto", "", 6, 0, wide_only, to_string(row.prediction.protocol));
+    column("trust", "trust", "", 8, 0, 1, to_string(row.prediction.trust));
+    add.data("collsim_version", COLLSIM_VERSION);
+  }
+  return table;
 }
 
-Record as_json(const CapacityRequest& request, const CapacityPlan& plan) {
-  Record json{{"rows", Record::array()},     {"scaling", Record::array()},
+Record as_json(const CapacityRequest& request, const CapacityPlan& plan, const Table& table) {
+  Record json{{"rows", table.rows},          {"scaling", Record::array()},
               {"upgrades", Record::array()}, {"sensitivities", Record::array()},
               {"prices", Record::array()},   {"alternatives", Record::array()}};
   for (std::size_t i = 0; i < request.alternatives.size(); ++i) {
@@ -445,7 +406,6 @@ Record as_json(const CapacityRequest& request, const CapacityPlan& plan) {
                                     {"change", request.alternatives[i].change},
                                     {"network", network_in_words(request.alternatives[i].parts)}});
   }
-  for (const PlanRow& row : plan.rows) json["rows"].push_back(record_of(request, row));
   for (const ScalingEnd& end : plan.ends) json["scaling"].push_back(end_record(plan, end));
   for (const UpgradeValue& value : plan.upgrades) {
     json["upgrades"].push_back({{"row", value.row},
@@ -466,31 +426,26 @@ Record as_json(const CapacityRequest& request, const CapacityPlan& plan) {
   return json;
 }
 
-std::vector<std::string> plan_notes(const CapacityRequest& request, const CapacityPlan& plan) {
-  PlanNotes notes;
+}  // namespace
+
+void add_plan(const CapacityRequest& request, const CapacityPlan& plan, bool wide, Answer& answer) {
+  answer.head(comments(head_of(request)));
+  PlanNotes notes{""};
   add_legend(request, notes);
   add_ties(request, plan, notes);
   add_ends(request, plan, notes);
   add_upgrades(request, plan, notes);
   add_sensitivities(request, plan, notes);
   add_prices(request, plan, notes);
-  return notes;
-}
-
-void print_plan(const CapacityRequest& request, const CapacityPlan& plan, bool wide,
-                std::ostream& out) {
-  print_head(request, out);
-  const MoneyUnits units = units_of(request);
-  std::vector<Column> columns = all_columns_of(request, units);
-  if (!wide) columns = fitting(std::move(columns));
-  out << titles_of(columns);
-  for (const PlanRow& row : plan.rows) {
-    fmt::print(out, "{}\n", line_of(columns, record_of(request, row)));
-  }
-  out << "#\n";
-  for (const std::string& note : plan_notes(request, plan)) print_note(note, out);
-  print_trust(plan, out);
-  print_plan_chart(request, plan, out);
+  add_trust(plan, notes);
+  Table table = plan_table(request, plan);
+  table.wide = wide;
+  answer.document = as_json(request, plan, table);
+  AnswerSection section;
+  section.tables.push_back(std::move(table));
+  section.after = comments(notes);
+  answer.sections.push_back(std::move(section));
+  answer.draw([&](std::ostream& out) { print_plan_chart(request, plan, out); });
 }
 
 }  // namespace collsim::command

@@ -129,11 +129,7 @@ int answer_step_plan(StepPlanRequest& request, const po::variables_map& values,
     request.progress = nullptr;
   }
   print_warnings(plan.warnings, err);
-  Answer answer;
-  answer.print = [&](std::ostream& to) { print_step_plan(request, plan, to); };
-  answer.rows = [&] { return step_plan_records(request, plan); };
-  answer.report = [&] { return step_plan_report(request, plan, command); };
-  write_answer(format_option(values), answer, out);
+  write_answer(format_option(values), step_plan_answer(request, plan, command), out);
   const bool met = std::any_of(plan.rows.begin(), plan.rows.end(),
                                [](const StepPlanRow& row) { return row.meets; });
   return met ? exit_ok : exit_answer_is_no;

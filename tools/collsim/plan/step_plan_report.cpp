@@ -1,10 +1,8 @@
 #include "tools/collsim/plan/step_plan_report.h"
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
 #include <algorithm>
-#include <ostream>
 #include <utility>
 
 namespace collsim::command {
@@ -73,44 +71,6 @@ std::vector<std::string> fault_texts(const StepPlan& plan) {
       "without: so much longer is a step."};
 }
 
-Record record_of_row(const StepPlanRequest& request, const StepPlanRow& row) {
-  const TrainingSetup& setup = row.layout.setup;
-  const StepPrediction& step = row.layout.step;
-  Record record;
-  record["machine"] = describe(request.alternatives[row.alternative]);
-  record["nodes"] = row.nodes;
-  record["spares"] = row.goodput.spares;
-  record["gpus"] = row.gpus;
-  record["layout"] = layout_of(row);
-  record["tp"] = setup.tensor;
-  record["pp"] = setup.pipeline;
-  record["dp"] = setup.data;
-  record["zero"] = setup.zero;
-  record["micro_batch"] = setup.micro_batch;
-  record["step_ms"] = plan_ms * step.time.value;
-  if (request.by_speed) {
-    record["equal_step_ms"] = plan_ms * (step.shares.empty() ? step.time : step.equal).value;
-    record["shares"] = to_string(step.shares);
-  }
-  record["step_low_ms"] = plan_ms * step.time.value / (1 + step_error);
-  record["step_high_ms"] = plan_ms * step.time.value * (1 + step_error);
-  record["mfu"] = step.utilisation;
-  record["memory_GB"] = step.memory.all() / bytes_of_giga;
-  record["goodput"] = row.goodput.share;
-  record["checkpoint_every_s"] = row.goodput.between_checkpoints.value;
-  record["tokens_per_s"] = row.tokens_per_second;
-  record["scaling"] = row.scaling;
-  record["cost_per_hour"] = or_null(row.per_hour);
-  record["cost_per_million_tokens"] = or_null(row.token_cost);
-  record["run_days"] =
-      request.tokens > 0 ? Record(row.run.value / seconds_of_day) : Record(nullptr);
-  record["run_cost"] = or_null(row.run_cost);
-  record["meets"] = row.meets;
-  record["slower"] = or_null(row.slower);
-  record["mark"] = mark_of(row);
-  return record;
-}
-
 /// What everything rests on, a sentence each.
 std::vector<std::string> assumption_texts(const StepPlanRequest& request) {
   const FailureRates& rates = request.failures;
@@ -134,37 +94,80 @@ std::vector<std::string> assumption_texts(const StepPlanRequest& request) {
   return texts;
 }
 
-/// What the rows are to be read with, a sentence each.
-std::vector<std::string> all_texts(const StepPlanRequest& request, const StepPlan& plan) {
-  std::vector<std::string> texts = division_texts(request, plan);
-  for (std::string& text : fault_texts(plan)) texts.push_back(std::move(text));
-  for (std::string& text : assumption_texts(request)) texts.push_back(std::move(text));
-  return texts;
+/// What the rows are to be read with.
+std::vector<Note> assumptions(const StepPlanRequest& request, const StepPlan& plan) {
+  std::vector<Note> notes{""};
+  for (const auto& texts :
+       {division_texts(request, plan), fault_texts(plan), assumption_texts(request)}) {
+    for (const std::string& text : texts) notes.push_back(item(text));
+  }
+  return notes;
 }
 
-ReportChart scaling_chart(const StepPlanRequest& request, const StepPlan& plan, std::string title,
-                          std::string axis, const std::string& key, double scale = 1) {
-  ReportChart chart{std::move(title),
-                    "Bands are the mean error of published steps.",
-                    {"GPUs", AxisScale::counts},
-                    {std::move(axis), AxisScale::logarithmic}};
+Table step_plan_table(const StepPlanRequest& request, const StepPlan& plan) {
+  const auto money = [&](const char* unit) {
+    return fmt::format("({}{})", request.prices.currency, unit);
+  };
+  Table table;
+  for (const StepPlanRow& row : plan.rows) {
+    const TrainingSetup& setup = row.layout.setup;
+    const StepPrediction& step = row.layout.step;
+    const double time = plan_ms * step.time.value;
+    TableRow add(table);
+    add({"machine", "machine"}, describe(request.alternatives[row.alternative]));
+    add({"nodes", "nodes"}, row.nodes);
+    add({"spares", "spare"}, row.goodput.spares);
+    add({"gpus", "GPUs"}, row.gpus);
+    add({"layout", "layout"}, layout_of(row));
+    add.data("tp", setup.tensor);
+    add.data("pp", setup.pipeline);
+    add.data("dp", setup.data);
+    add.data("zero", setup.zero);
+    add.data("micro_batch", setup.micro_batch);
+    add({"step_ms", "step", "(ms)", 1}, time);
+    if (request.by_speed) {
+      add.data("equal_step_ms", step.shares.empty() ? time : plan_ms * step.equal.value);
+      add.data("shares", to_string(step.shares));
+    }
+    add({"step_low_ms", "low", "(ms)", 1, 1, wide_only}, time / (1 + step_error));
+    add({"step_high_ms", "high", "(ms)", 1, 1, wide_only}, time * (1 + step_error));
+    add({"mfu", "mfu", "(%)", 1, plan_percent}, step.utilisation);
+    add({"memory_GB", "memory", "(GB)", 1, 1, wide_only}, step.memory.all() / bytes_of_giga);
+    add({"goodput", "good", "(%)", 1, plan_percent}, row.goodput.share);
+    add.data("checkpoint_every_s", row.goodput.between_checkpoints.value);
+    add({"tokens_per_s", "tokens/s", "", 0}, row.tokens_per_second);
+    add({"scaling", "scaling", "", 2, 1, wide_only}, row.scaling);
+    add({"cost_per_hour", "price", money("/h"), 2, 1, wide_only}, or_null(row.per_hour));
+    add({"cost_per_million_tokens", "a Mtoken", money(""), 4}, or_null(row.token_cost));
+    add({"run_days", "run", "(days)", 1},
+        request.tokens > 0 ? Record(row.run.value / seconds_of_day) : Record());
+    add({"run_cost", "run", money(""), 0}, or_null(row.run_cost));
+    add.data("meets", row.meets);
+    add.data("slower", or_null(row.slower));
+    add({"mark", ""}, mark_of(row));
+  }
+  return table;
+}
+
+Chart scaling_chart(const StepPlanRequest& request, const StepPlan& plan, const Table& table,
+                    std::string title, std::string axis, const std::string& key, double scale = 1) {
+  Chart chart{std::move(title),
+              "Bands are the mean error of published steps.",
+              {"GPUs", AxisScale::counts},
+              {std::move(axis), AxisScale::logarithmic}};
   for (std::size_t i = 0; i < request.alternatives.size(); ++i) {
     const int tone = static_cast<int>(i);
-    ReportSeries band{"", SeriesMark::band, tone, true, {}};
-    ReportSeries line{"", SeriesMark::line, tone, false, {}};
-    for (const StepPlanRow& row : plan.rows) {
-      if (row.alternative != i) continue;
-      const Record record = record_of_row(request, row);
-      if (record[key].is_null()) continue;
-      const double value = scale * record[key].get<double>();
+    ChartSeries band{"", SeriesMark::band, tone, true, {}};
+    ChartSeries line{"", SeriesMark::line, tone};
+    for (std::size_t at = 0; at < plan.rows.size(); ++at) {
+      const StepPlanRow& row = plan.rows[at];
+      const Record& known = table.rows[at][key];
+      if (row.alternative != i || known.is_null()) continue;
+      const double value = scale * known.get<double>();
       line.name = describe(request.alternatives[row.alternative]);
-      band.points.push_back({row.gpus, value, value / (1 + step_error), value * (1 + step_error)});
-      line.points.push_back({row.gpus,
-                             value,
-                             {},
-                             {},
-                             1,
-                             mark_of(row),
+      band.points.push_back(
+          {row.gpus, value, {}, {}, value / (1 + step_error), value * (1 + step_error)});
+      line.points.push_back({row.gpus, value, mark_of(row),
                              fmt::format("{}\n{} nodes, {} GPUs: {:.4g}\n{}", line.name, row.nodes,
                                          row.gpus, value, layout_of(row))});
     }
@@ -173,15 +176,6 @@ ReportChart scaling_chart(const StepPlanRequest& request, const StepPlan& plan, 
     chart.series.push_back(std::move(line));
   }
   return chart;
-}
-
-}  // namespace
-
-std::vector<Record> step_plan_records(const StepPlanRequest& request, const StepPlan& plan) {
-  std::vector<Record> records;
-  records.reserve(plan.rows.size());
-  for (const StepPlanRow& row : plan.rows) records.push_back(record_of_row(request, row));
-  return records;
 }
 
 std::string step_plan_headline(const StepPlanRequest& request, const StepPlan& plan) {
@@ -216,82 +210,32 @@ std::string step_plan_headline(const StepPlanRequest& request, const StepPlan& p
   return text + ".";
 }
 
-void print_step_plan(const StepPlanRequest& request, const StepPlan& plan, std::ostream& out) {
-  fmt::print(out, "{}\n\n", step_plan_headline(request, plan));
-  if (plan.rows.empty()) return;
-  std::size_t width = 10;
-  std::size_t layout_width = 8;
-  for (const StepPlanRow& row : plan.rows) {
-    width = std::max(width, describe(request.alternatives[row.alternative]).size());
-    layout_width = std::max(layout_width, layout_of(row).size());
-  }
-  fmt::print(out, "{:<{}}{:>7}{:>7}{:>7}  {:<{}}{:>12}{:>7}{:>6}{:>12}{:>10}", "# machine", width,
-             "nodes", "spare", "GPUs", "layout", layout_width, "step (ms)", "mfu %", "good%",
-             "tokens/s", "$/Mtoken");
-  if (request.tokens > 0) fmt::print(out, "{:>9}{:>13}", "days", "run");
-  fmt::print(out, "\n");
-  for (const StepPlanRow& row : plan.rows) {
-    const std::string cost = row.token_cost ? fmt::format("{:.4f}", *row.token_cost) : "-";
-    fmt::print(out, "{:<{}}{:>7}{:>7}{:>7}  {:<{}}{:>12.1f}{:>7.1f}{:>6.1f}{:>12.0f}{:>10}",
-               describe(request.alternatives[row.alternative]), width, row.nodes,
-               row.goodput.spares, row.gpus, layout_of(row), layout_width,
-               plan_ms * row.layout.step.time.value, plan_percent * row.layout.step.utilisation,
-               plan_percent * row.goodput.share, row.tokens_per_second, cost);
-    if (request.tokens > 0) {
-      fmt::print(out, "{:>9.1f}{:>13}", row.run.value / seconds_of_day,
-                 row.run_cost ? fmt::format("{:.0f}", *row.run_cost) : "-");
-    }
-    const std::string mark = mark_of(row);
-    fmt::print(out, "{}{}\n", mark.empty() ? "" : "  ", mark);
-  }
-  fmt::print(out, "\n");
-  for (const std::string& text : all_texts(request, plan)) fmt::print(out, "- {}\n", text);
-}
+}  // namespace
 
-Report step_plan_report(const StepPlanRequest& request, const StepPlan& plan,
+Answer step_plan_answer(const StepPlanRequest& request, const StepPlan& plan,
                         const std::string& command) {
-  Report report{
+  Answer answer{
       fmt::format("Training {}: which cluster, and what a token costs", request.setup.model.name),
       command,
       {{"batch", fmt::format("{} sequences of {} tokens", request.setup.global_batch,
                              request.setup.tokens_sequence())},
-       {"prices", request.prices.file}},
-      {}};
-  add_trust_and_version(report, {}, {});
+       {"prices", request.prices.file}}};
+  add_trust_and_version(answer, {}, {});
   const std::string& currency = request.prices.currency;
-  report.sections.push_back({"", {}, {step_plan_headline(request, plan)}, {}});
-  ReportSection first{
-      "Cost and speed",
-      {scaling_chart(request, plan, "Cost of a million tokens",
+  Table table = step_plan_table(request, plan);
+  answer.sections.push_back({"", {}, {step_plan_headline(request, plan)}});
+  AnswerSection first{
+      "",
+      {scaling_chart(request, plan, table, "Cost of a million tokens",
                      fmt::format("{} for a million tokens", currency), "cost_per_million_tokens"),
-       scaling_chart(request, plan, "Speed", "thousand tokens a second", "tokens_per_s", 1e-3)},
-      {},
-      {}};
-  std::erase_if(first.charts, [](const ReportChart& each) { return each.series.empty(); });
-  report.sections.push_back(std::move(first));
-  report.sections.push_back({"Assumptions", {}, all_texts(request, plan), {}});
-  ReportTable table{"",
-                    {{"machine", "machine"},
-                     {"nodes", "nodes"},
-                     {"spares", "spare nodes"},
-                     {"gpus", "GPUs"},
-                     {"layout", "layout"},
-                     {"step_ms", "step (ms)", 1},
-                     {"step_low_ms", "low", 1},
-                     {"step_high_ms", "high", 1},
-                     {"mfu", "mfu %", 1, plan_percent},
-                     {"memory_GB", "memory (GB)", 1},
-                     {"goodput", "goodput %", 1, plan_percent},
-                     {"tokens_per_s", "tokens/s", 0},
-                     {"scaling", "scaling", 2},
-                     {"cost_per_hour", fmt::format("{} an hour", currency), 2},
-                     {"cost_per_million_tokens", fmt::format("{}/Mtoken", currency), 4},
-                     {"run_days", "run (days)", 1},
-                     {"run_cost", fmt::format("run ({})", currency), 0},
-                     {"mark", ""}},
-                    step_plan_records(request, plan)};
-  report.sections.push_back({"All machines", {}, {}, {std::move(table)}});
-  return report;
+       scaling_chart(request, plan, table, "Speed", "thousand tokens a second", "tokens_per_s",
+                     1e-3)}};
+  std::erase_if(first.charts, [](const Chart& each) { return each.series.empty(); });
+  if (!plan.rows.empty()) first.after = assumptions(request, plan);
+  first.tables.push_back(std::move(table));
+  first.apart = true;
+  answer.sections.push_back(std::move(first));
+  return answer;
 }
 
 }  // namespace collsim::command

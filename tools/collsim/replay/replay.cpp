@@ -32,28 +32,37 @@ double algbw_of(const CallClass& row) {
   return time_us > 0 ? row.example.bytes / time_us * gbps_of_bytes_per_us : 0;
 }
 
-std::string or_dash(bool is_known, const std::string& text) {
-  return is_known ? text : "-";
+/// A time that people read in milliseconds.
+Column in_ms(const char* key, const char* title, int rank = 0) {
+  return {key, title, "(ms)", 2, 1 / us_in_ms, rank};
 }
 
-void print_rank_rows(const TraceSummary& summary, std::ostream& out) {
-  fmt::print(out, "{:>4} {:>5} {:>9} {:>9} {:>10} {:>9} {:>10} {:>9} {:>9}\n", "rank", "steps",
-             "step ms", "span ms", "compute ms", "calls ms", "exposed ms", "waited ms",
-             "came last");
+Table rank_table(const TraceSummary& summary) {
+  const int compared = summary.ranks.size() > 1 ? 0 : data_only;
+  Table table;
   for (const RankSummary& rank : summary.ranks) {
-    const bool is_compared = summary.ranks.size() > 1;
-    fmt::print(out, "{:>4} {:>5} {:>9} {:>9.2f} {:>10.2f} {:>9.2f} {:>10.2f} {:>9} {:>9}\n",
-               rank.rank, rank.steps,
-               or_dash(rank.steps > 0, fmt::format("{:.2f}", rank.step_us / us_in_ms)),
-               rank.span_us / us_in_ms, rank.compute_us / us_in_ms,
-               rank.communication_us / us_in_ms, rank.exposed_us / us_in_ms,
-               or_dash(is_compared, fmt::format("{:.2f}", rank.waited_us / us_in_ms)),
-               or_dash(is_compared, fmt::format("{}", rank.came_last)));
+    TableRow add(table);
+    add({"rank", "rank"}, rank.rank);
+    add({"steps", "steps"}, rank.steps);
+    add(in_ms("step_us", "step"), rank.steps > 0 ? Record(rank.step_us) : Record());
+    add(in_ms("span_us", "span"), rank.span_us);
+    add(in_ms("compute_us", "compute"), rank.compute_us);
+    add(in_ms("communication_us", "calls"), rank.communication_us);
+    add(in_ms("exposed_us", "exposed"), rank.exposed_us);
+    add(in_ms("waited_us", "waited", compared), rank.waited_us);
+    add({"came_last", "came last", "", 0, 1, compared}, rank.came_last);
+    Record exposed = Record::array();
+    for (const ExposedTime& each : rank.by_communicator) {
+      exposed.push_back(
+          Record{{"communicator", each.communicator}, {"exposed_us", each.exposed_us}});
+    }
+    add.data("exposed_by_communicator", std::move(exposed));
   }
+  return table;
 }
 
 /// The time that nothing hid, by communicator: of the rank that has most of it, and the mean.
-void print_exposed_rows(const TraceSummary& summary, std::ostream& out) {
+Table exposed_table(const TraceSummary& summary) {
   struct Exposed {
     double max_us = 0;
     double sum_us = 0;
@@ -69,85 +78,55 @@ void print_exposed_rows(const TraceSummary& summary, std::ostream& out) {
       row.rank = rank.rank;
     }
   }
-  if (rows.empty()) return;
-  fmt::print(out, "\n{:<14} {:>15} {:>8} {:>7}\n", "communicator", "exposed ms", "most ms",
-             "of rank");
+  Table table;
   for (const auto& [name, row] : rows) {
-    const double mean_us = row.sum_us / static_cast<double>(summary.ranks.size());
-    fmt::print(out, "{:<14} {:>15.2f} {:>8.2f} {:>7}\n", or_dash(!name.empty(), name),
-               mean_us / us_in_ms, row.max_us / us_in_ms, row.rank);
+    TableRow add(table);
+    add({"communicator", "communicator"}, name.empty() ? "-" : name);
+    add(in_ms("mean", "exposed"), row.sum_us / static_cast<double>(summary.ranks.size()));
+    add(in_ms("most", "most"), row.max_us);
+    add({"rank", "of rank"}, row.rank);
   }
+  return table;
 }
 
-void print_class_rows(const TraceSummary& summary, std::ostream& out) {
-  fmt::print(out, "\n{:<14} {:<20} {:>12} {:>6} {:>8} {:>6} {:>10} {:>11} {:>10} {:>9}\n",
-             "communicator", "operation", "bytes", "ranks", "channels", "count", "time us",
-             "transfer us", "wait us", "busbw");
-  std::size_t printed = 0;
+Table class_table(const TraceSummary& summary) {
+  Table table;
+  table.max_rows = max_class_rows;
   for (const CallClass& row : summary.classes) {
-    if (++printed > max_class_rows) break;
     const TracedCall& call = row.example;
+    const auto known = [](bool is_known, auto value) {
+      return is_known ? Record(value) : Record();
+    };
     const bool is_matched = row.matched > 0;
-    fmt::print(
-        out, "{:<14} {:<20} {:>12} {:>6} {:>8} {:>6} {:>10.1f} {:>11} {:>10} {:>9}\n",
-        or_dash(!call.communicator.empty(), call.communicator), call.operation,
-        or_dash(call.bytes > 0, fmt::format("{:.0f}", call.bytes)),
-        or_dash(call.ranks > 0, fmt::format("{}", call.ranks)),
-        or_dash(call.channels > 0, fmt::format("{}", call.channels)), row.count, row.time_us,
-        or_dash(is_matched, fmt::format("{:.1f}", row.transfer_us)),
-        or_dash(is_matched, fmt::format("{:.1f}", row.wait_us)),
-        or_dash(call.bytes > 0, fmt::format("{:.2f}", algbw_of(row) * busbw_factor(row.example))));
+    const bool has_bytes = call.bytes > 0;
+    TableRow add(table);
+    add({"communicator", "communicator"}, call.communicator);
+    add({"operation", "operation"}, call.operation);
+    add.data("type", call.type);
+    add({"bytes", "bytes", "", 0}, known(has_bytes, call.bytes));
+    add({"ranks", "ranks"}, known(call.ranks > 0, call.ranks));
+    add({"channels", "channels"}, known(call.channels > 0, call.channels));
+    add({"count", "count"}, row.count);
+    add.data("matched", row.matched);
+    add({"time_us", "time", "(us)", 1}, row.time_us);
+    add({"transfer_us", "transfer", "(us)", 1}, known(is_matched, row.transfer_us));
+    add({"wait_us", "wait", "(us)", 1}, known(is_matched, row.wait_us));
+    add.data("algbw_GBps", known(has_bytes, algbw_of(row)));
+    add({"busbw_GBps", "busbw", "(GB/s)"}, known(has_bytes, algbw_of(row) * busbw_factor(call)));
   }
-  if (summary.classes.size() > max_class_rows) {
-    fmt::print(out, "{} more rows: --format json has them\n",
-               summary.classes.size() - max_class_rows);
-  }
+  return table;
 }
 
-Record rank_summary_record(const RankSummary& rank) {
-  Record record{{"rank", rank.rank},
-                {"steps", rank.steps},
-                {"step_us", rank.steps > 0 ? Record(rank.step_us) : Record()},
-                {"span_us", rank.span_us},
-                {"compute_us", rank.compute_us},
-                {"communication_us", rank.communication_us},
-                {"exposed_us", rank.exposed_us},
-                {"waited_us", rank.waited_us},
-                {"came_last", rank.came_last}};
-  record["exposed_by_communicator"] = Record::array();
-  for (const ExposedTime& each : rank.by_communicator) {
-    record["exposed_by_communicator"].push_back(
-        Record{{"communicator", each.communicator}, {"exposed_us", each.exposed_us}});
+Answer summary_answer(const TraceSummary& summary) {
+  Table ranks = rank_table(summary);
+  Table classes = class_table(summary);
+  Answer answer;
+  answer.document = {{"ranks", ranks.rows}, {"calls", classes.rows}};
+  for (Table& table : std::vector{std::move(ranks), exposed_table(summary), std::move(classes)}) {
+    answer.sections.push_back({"", {}, {}, {std::move(table)}});
+    answer.sections.back().apart = true;
   }
-  return record;
-}
-
-Record call_class_record(const CallClass& row) {
-  const TracedCall& call = row.example;
-  const bool is_matched = row.matched > 0;
-  const bool has_bytes = call.bytes > 0;
-  return {{"communicator", call.communicator},
-          {"operation", call.operation},
-          {"type", call.type},
-          {"bytes", has_bytes ? Record(call.bytes) : Record()},
-          {"ranks", call.ranks > 0 ? Record(call.ranks) : Record()},
-          {"channels", call.channels > 0 ? Record(call.channels) : Record()},
-          {"count", row.count},
-          {"matched", row.matched},
-          {"time_us", row.time_us},
-          {"transfer_us", is_matched ? Record(row.transfer_us) : Record()},
-          {"wait_us", is_matched ? Record(row.wait_us) : Record()},
-          {"algbw_GBps", has_bytes ? Record(algbw_of(row)) : Record()},
-          {"busbw_GBps", has_bytes ? Record(algbw_of(row) * busbw_factor(call)) : Record()}};
-}
-
-Record replay_record(const TraceSummary& summary) {
-  Record record{{"ranks", Record::array()}, {"calls", Record::array()}};
-  for (const RankSummary& rank : summary.ranks) {
-    record["ranks"].push_back(rank_summary_record(rank));
-  }
-  for (const CallClass& row : summary.classes) record["calls"].push_back(call_class_record(row));
-  return record;
+  return answer;
 }
 
 int run_replay(std::span<const std::string> args, std::ostream& out, std::ostream&) {
@@ -159,23 +138,13 @@ int run_replay(std::span<const std::string> args, std::ostream& out, std::ostrea
   for (const std::string& file : (*values)["file"].as<std::vector<std::string>>()) {
     traces.push_back(read_job_trace(file));
   }
-  Answer answer;
+  const Format format = format_option(*values);
   if (has_machine) {
     const auto& machine = (*values)["topology"].as<std::string>();
-    const std::vector<StepReplay> steps = replay_steps(*values, traces);
-    answer.print = [&](std::ostream& to) { print_replay(machine, steps, to); };
-    answer.document = [&] { return replay_steps_record(machine, steps); };
-    write_answer(format_option(*values), answer, out);
-    return exit_ok;
+    write_answer(format, replay_answer(machine, replay_steps(*values, traces)), out);
+  } else {
+    write_answer(format, summary_answer(summarize(std::move(traces))), out);
   }
-  const TraceSummary summary = summarize(std::move(traces));
-  answer.print = [&](std::ostream& to) {
-    print_rank_rows(summary, to);
-    print_exposed_rows(summary, to);
-    if (!summary.classes.empty()) print_class_rows(summary, to);
-  };
-  answer.document = [&] { return replay_record(summary); };
-  write_answer(format_option(*values), answer, out);
   return exit_ok;
 }
 

@@ -1,11 +1,9 @@
 #include "tools/collsim/replay/replayed_step.h"
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <ostream>
 #include <system_error>
 #include <utility>
 
@@ -33,12 +31,9 @@ constexpr std::size_t max_replayed_rows = 24;
 /// Kernels of a GPU are not so many times as slow as another's.
 constexpr double max_kernel_factor = 1000;
 
-double error_of(double replayed, double traced) {
-  return traced > 0 ? percent * (replayed - traced) / traced : 0;
-}
-
-std::string error_text(double replayed, double traced) {
-  return traced > 0 ? fmt::format("{:+.1f}", error_of(replayed, traced)) : std::string("-");
+/// In percent; null without a traced time.
+Record error_of(double replayed, double traced) {
+  return traced > 0 ? Record(percent * (replayed - traced) / traced) : Record();
 }
 
 Topology replay_machine(const po::variables_map& values) {
@@ -72,84 +67,95 @@ void write_program(const po::variables_map& values, const CallProgram& program) 
   replace_file(values["write"].as<OutputFile>().name, call_program_text(program));
 }
 
-void print_steps(const std::vector<StepReplay>& steps, std::ostream& out) {
-  fmt::print(out, "{:>6} {:>10} {:>11} {:>8}\n", "# step", "traced ms", "replayed ms", "error %");
+/// A time that people read in milliseconds.
+Column milliseconds(const char* key, const char* title) {
+  return {key, title, "(ms)", 2, 1 / us_in_ms};
+}
+
+const Column error_column{"error_percent", "error", "(%)", 1, 1, 0, 0, true};
+
+Table step_table(const std::vector<StepReplay>& steps) {
+  Table table;
   for (const StepReplay& each : steps) {
-    fmt::print(out, "{:>6} {:>10.2f} {:>11.2f} {:>8}\n", each.traced.number,
-               each.traced.time_us / us_in_ms, each.replayed.time_us / us_in_ms,
-               error_text(each.replayed.time_us, each.traced.time_us));
+    TableRow add(table);
+    add({"step", "step"}, each.traced.number);
+    add(milliseconds("traced_us", "traced"), each.traced.time_us);
+    add(milliseconds("replayed_us", "replayed"), each.replayed.time_us);
+    add(error_column, error_of(each.replayed.time_us, each.traced.time_us));
   }
+  return table;
 }
 
-void print_replayed_ranks(const StepReplay& step, std::ostream& out) {
-  fmt::print(out, "\nstep {}, traced and replayed, in ms:\n", step.traced.number);
-  fmt::print(out, "{:>6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "# rank", "end", "replayed",
-             "kernels", "exposed", "replayed", "waits", "replayed");
+Table rank_table(const StepReplay& step) {
+  Table table;
   for (const ReplayedRank& rank : step.replayed.ranks) {
-    fmt::print(out, "{:>6} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f}\n",
-               rank.traced.rank, rank.traced.end_us / us_in_ms, rank.end_us / us_in_ms,
-               rank.traced.compute_us / us_in_ms, rank.traced.exposed_us / us_in_ms,
-               rank.exposed_us / us_in_ms, rank.traced.waited_us / us_in_ms,
-               rank.waited_us / us_in_ms);
+    TableRow add(table);
+    add({"rank", "rank"}, rank.traced.rank);
+    add.data("traced_begin_us", rank.traced.begin_us);
+    add(milliseconds("traced_end_us", "end"), rank.traced.end_us);
+    add(milliseconds("replayed_end_us", "replayed"), rank.end_us);
+    add(milliseconds("traced_compute_us", "kernels"), rank.traced.compute_us);
+    add.data("replayed_compute_us", rank.compute_us);
+    add(milliseconds("traced_exposed_us", "exposed"), rank.traced.exposed_us);
+    add(milliseconds("replayed_exposed_us", "replayed"), rank.exposed_us);
+    add(milliseconds("traced_waited_us", "waits"), rank.traced.waited_us);
+    add(milliseconds("replayed_waited_us", "replayed"), rank.waited_us);
   }
+  return table;
 }
 
-void print_replayed_calls(const StepReplay& step, std::ostream& out) {
-  if (step.replayed.classes.empty()) return;
-  fmt::print(out, "\n{:<14} {:<20} {:>12} {:>6} {:>6} {:>11} {:>11} {:>8}\n", "# communicator",
-             "operation", "bytes", "ranks", "count", "traced us", "replayed us", "error %");
-  std::size_t printed = 0;
+Table call_table(const StepReplay& step) {
+  Table table;
+  table.max_rows = max_replayed_rows;
   for (const ReplayedClass& row : step.replayed.classes) {
-    if (++printed > max_replayed_rows) break;
-    const TracedCall& call = row.example;
-    fmt::print(out, "{:<14} {:<20} {:>12.0f} {:>6} {:>6} {:>11.1f} {:>11.1f} {:>8}\n",
-               call.communicator.empty() ? "-" : call.communicator, call.operation, call.bytes,
-               call.ranks, row.count, row.traced_us, row.replayed_us,
-               error_text(row.replayed_us, row.traced_us));
+    TableRow add(table);
+    add({"communicator", "communicator"}, row.example.communicator);
+    add({"operation", "operation"}, row.example.operation);
+    add.data("type", row.example.type);
+    add({"bytes", "bytes", "", 0}, row.example.bytes);
+    add({"ranks", "ranks"}, row.example.ranks);
+    add({"count", "count"}, row.count);
+    add({"traced_us", "traced", "(us)", 1}, row.traced_us);
+    add({"replayed_us", "replayed", "(us)", 1}, row.replayed_us);
+    table.rows.back()["error_percent"] = error_of(row.replayed_us, row.traced_us);
   }
-  if (step.replayed.classes.size() > max_replayed_rows) {
-    fmt::print(out, "{} more rows: --format json has them\n",
-               step.replayed.classes.size() - max_replayed_rows);
-  }
+  table.columns.push_back(error_column);
+  return table;
 }
 
-void print_assumptions(const StepReplay& step, std::ostream& out) {
-  const TracedStep& traced = step.traced;
+std::vector<Note> assumptions_of(const TracedStep& traced) {
+  std::vector<Note> notes;
   if (traced.absent > 0) {
     const std::string who = traced.absent == 1
                                 ? std::string("1 rank has no trace, and is")
                                 : fmt::format("{} ranks have no trace, and are", traced.absent);
-    fmt::print(out, "\n{} taken to be like rank {}\n", who, traced.ranks.front().rank);
+    notes.emplace_back(fmt::format("{} taken to be like rank {}", who, traced.ranks.front().rank));
   }
   if (traced.kept_calls > 0) {
-    fmt::print(out, "\n{} as long as traced: nothing says what is sent to whom\n",
-               traced.kept_calls == 1 ? std::string("1 call takes")
-                                      : fmt::format("{} calls take", traced.kept_calls));
+    notes.emplace_back(fmt::format("{} as long as traced: nothing says what is sent to whom",
+                                   traced.kept_calls == 1
+                                       ? std::string("1 call takes")
+                                       : fmt::format("{} calls take", traced.kept_calls)));
   }
+  return notes;
 }
 
-Record replayed_rank_record(const ReplayedRank& rank) {
-  return {{"rank", rank.traced.rank},
-          {"traced_begin_us", rank.traced.begin_us},
-          {"traced_end_us", rank.traced.end_us},
-          {"replayed_end_us", rank.end_us},
-          {"traced_compute_us", rank.traced.compute_us},
-          {"replayed_compute_us", rank.compute_us},
-          {"traced_exposed_us", rank.traced.exposed_us},
-          {"replayed_exposed_us", rank.exposed_us},
-          {"traced_waited_us", rank.traced.waited_us},
-          {"replayed_waited_us", rank.waited_us}};
-}
-
-Record replayed_class_record(const ReplayedClass& row) {
-  return {{"communicator", row.example.communicator},
-          {"operation", row.example.operation},
-          {"type", row.example.type},
-          {"bytes", row.example.bytes},
-          {"ranks", row.example.ranks},
-          {"count", row.count},
-          {"traced_us", row.traced_us},
-          {"replayed_us", row.replayed_us}};
+Record document_of(const std::string& machine, const std::vector<StepReplay>& steps) {
+  Record record{{"machine", machine}, {"steps", Record::array()}};
+  for (const StepReplay& each : steps) {
+    const Record error = error_of(each.replayed.time_us, each.traced.time_us);
+    std::vector<Record> calls = call_table(each).rows;
+    for (Record& call : calls) call.erase("error_percent");
+    record["steps"].push_back({{"step", each.traced.number},
+                               {"traced_us", each.traced.time_us},
+                               {"replayed_us", each.replayed.time_us},
+                               {"error", error.is_null() ? 0.0 : error.get<double>() / percent},
+                               {"absent_ranks", each.traced.absent},
+                               {"kept_calls", each.traced.kept_calls},
+                               {"ranks", rank_table(each).rows},
+                               {"calls", std::move(calls)}});
+  }
+  return record;
 }
 
 /// As in steps; on GPUs that the table does not have, calls take no multiprocessors.
@@ -200,35 +206,21 @@ std::vector<StepReplay> replay_steps(const po::variables_map& values,
   return steps;
 }
 
-void print_replay(const std::string& machine, const std::vector<StepReplay>& steps,
-                  std::ostream& out) {
-  fmt::print(out, "{} ranks on {}\n", ranks_of(steps.front().traced.program), machine);
-  print_steps(steps, out);
-  print_replayed_ranks(steps.back(), out);
-  print_replayed_calls(steps.back(), out);
-  print_assumptions(steps.back(), out);
-}
-
-Record replay_steps_record(const std::string& machine, const std::vector<StepReplay>& steps) {
-  Record record{{"machine", machine}, {"steps", Record::array()}};
-  for (const StepReplay& each : steps) {
-    Record step{{"step", each.traced.number},
-                {"traced_us", each.traced.time_us},
-                {"replayed_us", each.replayed.time_us},
-                {"error", error_of(each.replayed.time_us, each.traced.time_us) / percent},
-                {"absent_ranks", each.traced.absent},
-                {"kept_calls", each.traced.kept_calls},
-                {"ranks", Record::array()},
-                {"calls", Record::array()}};
-    for (const ReplayedRank& rank : each.replayed.ranks) {
-      step["ranks"].push_back(replayed_rank_record(rank));
-    }
-    for (const ReplayedClass& row : each.replayed.classes) {
-      step["calls"].push_back(replayed_class_record(row));
-    }
-    record["steps"].push_back(std::move(step));
-  }
-  return record;
+Answer replay_answer(const std::string& machine, const std::vector<StepReplay>& steps) {
+  const StepReplay& last = steps.back();
+  Answer answer;
+  answer.document = document_of(machine, steps);
+  answer.sections = {
+      {"",
+       {},
+       {fmt::format("{} ranks on {}", ranks_of(steps.front().traced.program), machine)},
+       {step_table(steps)}},
+      {fmt::format("step {}, traced and replayed", last.traced.number), {}, {}, {rank_table(last)}},
+      {"", {}, {}, {call_table(last)}},
+      {"", {}, assumptions_of(last.traced)}};
+  answer.sections[2].apart = true;
+  answer.sections[3].apart = true;
+  return answer;
 }
 
 }  // namespace collsim::command

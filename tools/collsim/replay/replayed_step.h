@@ -1,13 +1,12 @@
 #pragma once
 
 #include <boost/program_options.hpp>
-#include <iosfwd>
 #include <string>
 #include <vector>
 
 #include "models/job_trace/job_trace.h"
 #include "models/job_trace/trace_replay.h"
-#include "tools/collsim/report/records.h"
+#include "tools/collsim/report/answer.h"
 
 namespace collsim::command {
 
@@ -22,11 +21,7 @@ struct StepReplay {
 std::vector<StepReplay> replay_steps(const boost::program_options::variables_map& values,
                                      const std::vector<RankTrace>& traces);
 
-/// Prints the steps, and of the last of them its ranks and its calls.
-void print_replay(const std::string& machine, const std::vector<StepReplay>& steps,
-                  std::ostream& out);
-
-/// All of that, for json.
-Record replay_steps_record(const std::string& machine, const std::vector<StepReplay>& steps);
+/// The steps, and of the last of them its ranks and its calls; JSON has all.
+Answer replay_answer(const std::string& machine, const std::vector<StepReplay>& steps);
 
 }  // namespace collsim::command

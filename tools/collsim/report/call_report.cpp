@@ -10,7 +10,6 @@
 #include "sim/base/units.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/records.h"
-#include "tools/collsim/report/report.h"
 
 namespace collsim::command {
 
@@ -20,7 +19,7 @@ namespace {
 struct AnsweredRun {
   std::string name;  ///< short, and no other run's
   std::string title;
-  std::vector<ReportColumn> columns;
+  std::vector<Column> columns;
   std::vector<Record> rows;
 };
 
@@ -56,26 +55,26 @@ Record figure_of(const Record& row, bool as_busbw, const char* time) {
 }
 
 /// One figure of all rows over their size.
-ReportSeries series_over_size(const AnsweredRun& run, bool as_busbw, const char* time,
-                              ReportSeries series) {
+ChartSeries series_over_size(const AnsweredRun& run, bool as_busbw, const char* time,
+                             ChartSeries series) {
   for (const Record& row : run.rows) {
     const Record y = figure_of(row, as_busbw, time);
     if (y.is_null() || row["size_bytes"] == 0) continue;
-    series.points.push_back({row["size_bytes"], y, {}, {}, 1, {}, hint_of(run, row)});
+    series.points.push_back({row["size_bytes"], y, {}, hint_of(run, row)});
   }
   return series;
 }
 
 /// Where eight of ten such times lie.
-ReportSeries error_band(const AnsweredRun& run, bool as_busbw, int tone) {
-  ReportSeries band{"", SeriesMark::band, tone, false, {}};
+ChartSeries error_band(const AnsweredRun& run, bool as_busbw, int tone) {
+  ChartSeries band{"", SeriesMark::band, tone};
   for (const Record& row : run.rows) {
     if (!row["time_p10_us"].is_number() || row["size_bytes"] == 0 || row["time_us"] == 0) continue;
     const double least = row["time_p10_us"].get<double>();
     const double most = row["time_p90_us"].get<double>();
     const double low = as_busbw ? busbw_of(row, most) : least;
     const double high = as_busbw ? busbw_of(row, least) : most;
-    band.points.push_back({row["size_bytes"], nullptr, low, high, 1, {}, {}});
+    band.points.push_back({row["size_bytes"], nullptr, {}, {}, low, high});
   }
   return band;
 }
@@ -83,17 +82,17 @@ ReportSeries error_band(const AnsweredRun& run, bool as_busbw, int tone) {
 /// Whether it was asked for, so that the table has it, too.
 bool shows_nccl_estimate(const AnsweredRun& run) {
   return std::any_of(run.columns.begin(), run.columns.end(),
-                     [](const ReportColumn& column) { return column.key == "nccl_estimate_us"; });
+                     [](const Column& column) { return column.key == "nccl_estimate_us"; });
 }
 
 /// Bounds of all runs; those that are equal once.
-std::vector<ReportSeries> bound_series(const std::vector<AnsweredRun>& runs, bool as_busbw) {
-  std::vector<ReportSeries> bounds;
+std::vector<ChartSeries> bound_series(const std::vector<AnsweredRun>& runs, bool as_busbw) {
+  std::vector<ChartSeries> bounds;
   std::set<std::string> drawn;
   for (const AnsweredRun& run : runs) {
-    ReportSeries bound = series_over_size(run, as_busbw, "bound_us",
-                                          {"", SeriesMark::dashes, reference_tone, false, {}});
-    for (ReportPoint& point : bound.points) point.text.clear();
+    ChartSeries bound =
+        series_over_size(run, as_busbw, "bound_us", {"", SeriesMark::dashes, reference_tone});
+    for (ChartPoint& point : bound.points) point.text.clear();
     std::string times;
     for (const Record& row : run.rows) times += fmt::format("{} ", row["bound_us"].get<double>());
     if (!drawn.insert(times).second) continue;
@@ -103,24 +102,24 @@ std::vector<ReportSeries> bound_series(const std::vector<AnsweredRun>& runs, boo
   return bounds;
 }
 
-ReportChart chart_over_size(const std::vector<AnsweredRun>& runs, bool as_busbw) {
-  ReportChart chart{as_busbw ? "busbw" : "Time",
-                    as_busbw ? "The bound: no algorithm on this machine can beat it."
-                             : "Lower is better. The shade: where 8 of 10 such times lie.",
-                    {"size", AxisScale::bytes},
-                    as_busbw ? ReportAxis{"busbw (GB/s)", AxisScale::linear}
-                             : ReportAxis{"time (us)", AxisScale::logarithmic},
-                    bound_series(runs, as_busbw)};
+Chart chart_over_size(const std::vector<AnsweredRun>& runs, bool as_busbw) {
+  Chart chart{as_busbw ? "busbw" : "Time",
+              as_busbw ? "The bound: no algorithm on this machine can beat it."
+                       : "Lower is better. The shade: where 8 of 10 such times lie.",
+              {"size", AxisScale::bytes},
+              as_busbw ? ChartAxis{"busbw (GB/s)", AxisScale::linear}
+                       : ChartAxis{"time (us)", AxisScale::logarithmic},
+              bound_series(runs, as_busbw)};
   constexpr std::size_t max_bands = 2;  // more would hide each other
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const AnsweredRun& run = runs[i];
     const int tone = static_cast<int>(i);
     if (runs.size() <= max_bands) chart.series.push_back(error_band(run, as_busbw, tone));
     chart.series.push_back(
-        series_over_size(run, as_busbw, "time_us", {run.name, SeriesMark::line, tone, false, {}}));
+        series_over_size(run, as_busbw, "time_us", {run.name, SeriesMark::line, tone}));
     const auto add_if_any = [&](const char* time, const char* what, SeriesMark mark) {
-      ReportSeries series = series_over_size(
-          run, as_busbw, time, {fmt::format("{}, {}", run.name, what), mark, tone, false, {}});
+      ChartSeries series = series_over_size(run, as_busbw, time,
+                                            {fmt::format("{}, {}", run.name, what), mark, tone});
       if (!series.points.empty()) chart.series.push_back(std::move(series));
     };
     add_if_any("measured_us", "measured", SeriesMark::dots);
@@ -128,36 +127,30 @@ ReportChart chart_over_size(const std::vector<AnsweredRun>& runs, bool as_busbw)
       add_if_any("nccl_estimate_us", "NCCL's own estimate", SeriesMark::dashes);
     }
   }
-  std::erase_if(chart.series, [](const ReportSeries& series) { return series.points.empty(); });
+  std::erase_if(chart.series, [](const ChartSeries& series) { return series.points.empty(); });
   return chart;
 }
 
 /// Where there is one size: a bar for each run, beside what was measured.
-ReportChart chart_of_one_size(const std::vector<AnsweredRun>& runs) {
-  ReportChart chart{"Time",
-                    "Lower is better. Whiskers: where 8 of 10 such times lie.",
-                    {"time (us)", AxisScale::linear},
-                    {"", AxisScale::words}};
-  ReportSeries predicted{"predicted", SeriesMark::bars, 0, false, {}};
-  ReportSeries measured{"measured", SeriesMark::bars, 1, false, {}};
+Chart chart_of_one_size(const std::vector<AnsweredRun>& runs) {
+  Chart chart{"Time",
+              "Lower is better. Whiskers: where 8 of 10 such times lie.",
+              {"time (us)", AxisScale::linear},
+              {"", AxisScale::words}};
+  ChartSeries predicted{"predicted", SeriesMark::bars, 0};
+  ChartSeries measured{"measured", SeriesMark::bars, 1};
   for (const AnsweredRun& run : runs) {
     for (const Record& row : run.rows) {
       const double time = row["time_us"].get<double>();
-      ReportPoint point{row["time_us"],   run.name, {}, {}, 1, fmt::format("{:.2f} us", time),
-                        hint_of(run, row)};
+      ChartPoint point{row["time_us"], run.name, fmt::format("{:.2f} us", time), hint_of(run, row)};
       if (row["time_p10_us"].is_number()) {
         point.low = row["time_p10_us"];
         point.high = row["time_p90_us"];
       }
       predicted.points.push_back(point);
       if (!row["measured_us"].is_number()) continue;
-      measured.points.push_back({row["measured_us"],
-                                 run.name + ", measured",
-                                 {},
-                                 {},
-                                 1,
-                                 fmt::format("{:.2f} us", row["measured_us"].get<double>()),
-                                 {}});
+      measured.points.push_back({row["measured_us"], run.name + ", measured",
+                                 fmt::format("{:.2f} us", row["measured_us"].get<double>())});
     }
   }
   chart.series = {predicted};
@@ -182,21 +175,18 @@ std::string short_name(const RunSpec& run) {
 class CallReport final : public CallPrinter {
  public:
   CallReport(Format format, std::string command, std::ostream& out) : format_(format), out_(out) {
-    report_.command = std::move(command);
+    answer_.command = std::move(command);
   }
 
   void begin(const Section& section) override {
     section_ = section;
-    AnsweredRun run{short_name(*section.run),
-                    describe(*section.run),
-                    report_columns(answer_columns(section)),
-                    {}};
+    AnsweredRun run{short_name(*section.run), describe(*section.run), answer_columns(section), {}};
     const bool taken = std::any_of(runs_.begin(), runs_.end(), [&](const AnsweredRun& other) {
       return other.name == run.name;
     });
     if (taken) run.name = fmt::format("{}: {}", runs_.size() + 1, run.title);
-    for (ReportColumn& column : run.columns) {
-      if (column.key == "error") column = {"error", "error (%)", 1, 100};
+    for (Column& column : run.columns) {
+      if (column.key == "error") column = {"error", "error", "(%)", 1, 100};
     }
     runs_.push_back(std::move(run));
     if (runs_.size() == 1) begin_report();
@@ -210,46 +200,44 @@ class CallReport final : public CallPrinter {
 
   void end() override {
     if (!section_.run->measured) return;
-    recordings_.emplace_back("measured",
-                             fmt::format("{} in {}", section_.run->measured->id,
-                                         section_.run->measured->file.filename().string()));
+    recordings_.push_back(
+        {"measured", fmt::format("{} in {}", section_.run->measured->id,
+                                 section_.run->measured->file.filename().string())});
   }
 
   void finish() override {
     if (!all_.empty()) {
-      report_.facts.emplace_back("NCCL", joined_values(all_, "nccl_version"));
+      answer_.facts.push_back({"NCCL", joined_values(all_, "nccl_version")});
     }
-    report_.facts.insert(report_.facts.end(), recordings_.begin(), recordings_.end());
-    add_trust_and_version(report_, errors_, classes_);
-    ReportSection charts;
+    answer_.facts.insert(answer_.facts.end(), recordings_.begin(), recordings_.end());
+    add_trust_and_version(answer_, errors_, classes_);
+    AnswerSection charts;
     if (has_several_sizes(runs_)) {
       charts.charts = {chart_over_size(runs_, false), chart_over_size(runs_, true)};
     } else {
       charts.charts = {chart_of_one_size(runs_)};
     }
-    report_.sections.push_back(std::move(charts));
+    answer_.sections.push_back(std::move(charts));
     for (AnsweredRun& run : runs_) {
-      report_.sections.push_back(
-          {run.title, {}, {}, {ReportTable{"", std::move(run.columns), std::move(run.rows)}}});
+      answer_.sections.push_back(
+          {run.title, {}, {}, {Table{"", std::move(run.columns), std::move(run.rows)}}});
     }
-    Answer answer;
-    answer.report = [this] { return report_; };
-    write_answer(format_, answer, out_);
+    write_answer(format_, answer_, out_);
   }
 
  private:
   void begin_report() {
     const CallRequest& request = *section_.request;
-    report_.title =
+    answer_.title =
         fmt::format("{} on {}, {} rank{}", to_string(request.scenario.collective),
                     request.topology.name(), request.ranks, request.ranks == 1 ? "" : "s");
-    report_.facts.emplace_back("engine", section_.engine);
-    report_.facts.emplace_back("calibration", request.cost.name);
+    answer_.facts.push_back({"engine", section_.engine});
+    answer_.facts.push_back({"calibration", request.cost.name});
     if (const std::string model = model_of(section_); !model.empty()) {
-      report_.facts.emplace_back("model", model);
+      answer_.facts.push_back({"model", model});
     }
     for (const Fault& fault : request.scenario.faults) {
-      report_.facts.emplace_back("fault", fault.text);
+      answer_.facts.push_back({"fault", fault.text});
     }
     errors_ = request.trust_errors;
   }
@@ -257,12 +245,12 @@ class CallReport final : public CallPrinter {
   Format format_;
   std::ostream& out_;
   Section section_;
-  Report report_;
+  Answer answer_;
   std::vector<TrustError> errors_;
   std::vector<AnsweredRun> runs_;
   std::vector<Record> all_;
   std::set<Trust> classes_;
-  std::vector<std::pair<std::string, std::string>> recordings_;
+  std::vector<Fact> recordings_;
 };
 
 }  // namespace

@@ -117,44 +117,46 @@ Record known_error(const CallRequest& request, const Prediction& prediction) {
 /// All columns of tables. Size, time and busbw are always the first three, so that scripts find
 /// them by their number. Ranks: first the answer and its trust, then the algorithm, then columns
 /// that follow from others.
-constexpr std::array all_columns{
-    Column{"size_bytes", "size", "(B)", 10, 0, 1},
-    Column{"time_us", "time", "(us)", 9, 2, 1},
-    Column{"busbw_GBps", "busbw", "(GB/s)", 6, 2, 1},
-    Column{"algbw_GBps", "algbw", "(GB/s)", 6, 2, 8},
-    Column{"wirebw_GBps", "wirebw", "(GB/s)", 6, 2, wide_only},
-    Column{"count", "count", "(elements)", 11, 0, wide_only},
-    Column{"type", "type", "", 8, 0, wide_only},
-    Column{"redop", "redop", "", 5, 0, wide_only},
-    Column{"root", "root", "", 5, 0, wide_only},
-    Column{"bound_us", "bound", "(us)", 9, 2, 7},
-    Column{"schedule", "sched", "", 5, 0, 5},
-    Column{"algorithm", "algo", "", 9, 0, 2},
-    Column{"protocol", "proto", "", 6, 0, 6},
-    Column{"channels", "ch", "", 2, 0, 6},
-    Column{"nccl_estimate_us", "nccl's", "own (us)", 9, 2, 3},
-    Column{"measured_us", "measured", "(us)", 9, 2, 3},
-    Column{"error", "error", "(%)", 6, 0, 3},
-    Column{"trust", "trust", "", 8, 0, 2},
-    Column{"time_p10_us", "p10", "(us)", 9, 2, wide_only},
-    Column{"time_p90_us", "p90", "(us)", 9, 2, wide_only},
-    Column{"extent", "extent", "", 6, 0, 4},
-    Column{"classes", "classes", "(ranks)", 7, 0, 7},
-    Column{"messages", "messages", "", 11, 0, wide_only},
-    Column{"method", "method", "", 6, 0, 6},
-    Column{"form_alpha_us", "T = alpha", "(us)", 9, 2, 4},
-    Column{"form_transfer_us", "+ S/B", "(us)", 9, 2, 4},
-    Column{"bound_bandwidth_us", "bounds:", "width(us)", 9, 2, wide_only},
-    Column{"bound_latency_us", "latency", "(us)", 9, 2, wide_only},
-    Column{"floor_busiest_us", "floor:", "busy (us)", 9, 2, wide_only},
-    Column{"floor_latency_us", "latency", "(us)", 9, 2, wide_only},
-};
+std::vector<Column> all_columns() {
+  return {
+      fixed_column("size_bytes", "size", "(B)", 10, 0, 1),
+      fixed_column("time_us", "time", "(us)", 9, 2, 1),
+      fixed_column("busbw_GBps", "busbw", "(GB/s)", 6, 2, 1),
+      fixed_column("algbw_GBps", "algbw", "(GB/s)", 6, 2, 8),
+      fixed_column("wirebw_GBps", "wirebw", "(GB/s)", 6, 2, wide_only),
+      fixed_column("count", "count", "(elements)", 11, 0, wide_only),
+      fixed_column("type", "type", "", 8, 0, wide_only),
+      fixed_column("redop", "redop", "", 5, 0, wide_only),
+      fixed_column("root", "root", "", 5, 0, wide_only),
+      fixed_column("bound_us", "bound", "(us)", 9, 2, 7),
+      fixed_column("schedule", "sched", "", 5, 0, 5),
+      fixed_column("algorithm", "algo", "", 9, 0, 2),
+      fixed_column("protocol", "proto", "", 6, 0, 6),
+      fixed_column("channels", "ch", "", 2, 0, 6),
+      fixed_column("nccl_estimate_us", "nccl's", "own (us)", 9, 2, 3),
+      fixed_column("measured_us", "measured", "(us)", 9, 2, 3),
+      fixed_column("error", "error", "(%)", 6, 0, 3),
+      fixed_column("trust", "trust", "", 8, 0, 2),
+      fixed_column("time_p10_us", "p10", "(us)", 9, 2, wide_only),
+      fixed_column("time_p90_us", "p90", "(us)", 9, 2, wide_only),
+      fixed_column("extent", "extent", "", 6, 0, 4),
+      fixed_column("classes", "classes", "(ranks)", 7, 0, 7),
+      fixed_column("messages", "messages", "", 11, 0, wide_only),
+      fixed_column("method", "method", "", 6, 0, 6),
+      fixed_column("form_alpha_us", "T = alpha", "(us)", 9, 2, 4),
+      fixed_column("form_transfer_us", "+ S/B", "(us)", 9, 2, 4),
+      fixed_column("bound_bandwidth_us", "bounds:", "width(us)", 9, 2, wide_only),
+      fixed_column("bound_latency_us", "latency", "(us)", 9, 2, wide_only),
+      fixed_column("floor_busiest_us", "floor:", "busy (us)", 9, 2, wide_only),
+      fixed_column("floor_latency_us", "latency", "(us)", 9, 2, wide_only),
+  };
+}
 
 /// Whether the column can have a value in this section.
 bool applies(const Column& column, const Section& section) {
   const CallRequest& request = *section.request;
   const RunSpec& run = *section.run;
-  const std::string_view key = column.key;
+  const std::string& key = column.key;
   if (key == "wirebw_GBps") return wire_differs(request, run);
   if (key == "nccl_estimate_us") {
     return is_under_nccl(run) && (request.nccl_estimate || request.wide);
@@ -429,11 +431,18 @@ std::string describe(const TrustError& error) {
                      error.source);
 }
 
+std::vector<std::string> trust_texts(const CallRequest& request, const std::set<Trust>& classes) {
+  std::vector<std::string> texts;
+  for (const TrustError& error : request.trust_errors) {
+    if (classes.contains(error.trust)) texts.push_back("trust: " + describe(error));
+  }
+  return texts;
+}
+
 void print_trust_errors(const CallRequest& request, const std::set<Trust>& classes,
                         std::ostream& out) {
-  for (const TrustError& error : request.trust_errors) {
-    if (!classes.contains(error.trust)) continue;
-    out << wrapped("trust: " + describe(error), "# ", "#   ");
+  for (const std::string& text : trust_texts(request, classes)) {
+    out << wrapped(text, "# ", "#   ");
   }
 }
 
@@ -460,7 +469,7 @@ void print_head(const Section& section, std::ostream& out) {
 }
 
 std::vector<Column> answer_columns(const Section& section) {
-  std::vector<Column> columns(all_columns.begin(), all_columns.end());
+  std::vector<Column> columns = all_columns();
   std::erase_if(columns, [&](const Column& column) { return !applies(column, section); });
   return columns;
 }

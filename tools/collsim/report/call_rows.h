@@ -9,7 +9,7 @@
 
 #include "models/call/prediction.h"
 #include "tools/collsim/report/records.h"
-#include "tools/collsim/report/row_table.h"
+#include "tools/collsim/report/table.h"
 #include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
@@ -53,7 +53,8 @@ std::string range_text(const CallRequest& request, const Prediction& prediction)
 /// null of exact ones, and `medium`.
 void add_range(const CallRequest& request, const Prediction& prediction, Record& record);
 
-/// One line per class of trust, with the errors of past predictions. None for `exact`.
+/// A sentence per class of trust, with the errors of past predictions. None for `exact`.
+std::vector<std::string> trust_texts(const CallRequest& request, const std::set<Trust>& classes);
 void print_trust_errors(const CallRequest& request, const std::set<Trust>& classes,
                         std::ostream& out);
 

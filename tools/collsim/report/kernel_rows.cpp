@@ -11,8 +11,8 @@
 #include "sim/base/input_error.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/warnings.h"
+#include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/call_rows.h"
-#include "tools/collsim/report/report.h"
 #include "tools/collsim/request/kernel_option.h"
 
 namespace collsim::command {

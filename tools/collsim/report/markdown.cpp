@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "sim/base/clean_text.h"
-#include "tools/collsim/report/records.h"
+#include "tools/collsim/report/answer.h"
 
 namespace collsim::command {
 
@@ -29,13 +29,14 @@ void print_markdown_cells(const std::vector<std::string>& cells, std::ostream& o
   fmt::print(out, "| {} |\n", fmt::join(cells, " | "));
 }
 
-void print_markdown_table(const ReportTable& table, std::ostream& out) {
+void print_markdown_table(const Table& table, std::ostream& out) {
   if (table.rows.empty()) return;
   if (!table.title.empty()) fmt::print(out, "\n### {}\n", plain_markdown(table.title));
   std::vector<std::string> titles;
   std::vector<std::string> rulers;
-  for (const ReportColumn& column : table.columns) {
-    titles.push_back(plain_markdown(column.title));
+  const std::vector<Column> columns = page_columns(table);
+  for (const Column& column : columns) {
+    titles.push_back(plain_markdown(title_with_unit(column)));
     rulers.emplace_back(is_of_numbers(table, column) ? "---:" : "---");
   }
   out << "\n";
@@ -43,24 +44,38 @@ void print_markdown_table(const ReportTable& table, std::ostream& out) {
   print_markdown_cells(rulers, out);
   for (const Record& row : table.rows) {
     std::vector<std::string> cells;
-    for (const ReportColumn& column : table.columns) {
+    for (const Column& column : columns) {
       cells.push_back(plain_markdown(shown_text(row.at(column.key), column)));
     }
     print_markdown_cells(cells, out);
   }
 }
 
+void print_markdown_facts(const std::vector<Fact>& facts, std::ostream& out) {
+  for (const Fact& fact : facts) {
+    fmt::print(out, "- {}: {}\n", plain_markdown(fact.name), plain_markdown(text_of(fact)));
+  }
+}
+
+void print_markdown_section(const AnswerSection& section, std::ostream& out) {
+  if (!section.title.empty()) fmt::print(out, "\n## {}\n", plain_markdown(section.title));
+  for (const auto* const notes : {&section.notes, &section.after}) {
+    for (const Note& note : *notes) {
+      if (!note.text.empty()) fmt::print(out, "\n{}\n", plain_markdown(text_of(note)));
+    }
+  }
+  if (!section.facts.empty()) out << "\n";
+  print_markdown_facts(section.facts, out);
+  for (const Table& table : section.tables) print_markdown_table(table, out);
+}
+
 }  // namespace
 
-void write_markdown(const Report& report, std::ostream& out) {
-  fmt::print(out, "# {}\n\n    {}\n\n", plain_markdown(report.title), report.command);
-  for (const auto& [name, text] : report.facts) {
-    fmt::print(out, "- {}: {}\n", plain_markdown(name), plain_markdown(text));
-  }
-  for (const ReportSection& section : report.sections) {
-    if (!section.title.empty()) fmt::print(out, "\n## {}\n", plain_markdown(section.title));
-    for (const std::string& text : section.texts) fmt::print(out, "\n{}\n", plain_markdown(text));
-    for (const ReportTable& table : section.tables) print_markdown_table(table, out);
+void write_markdown(const Answer& answer, std::ostream& out) {
+  fmt::print(out, "# {}\n\n    {}\n\n", plain_markdown(answer.title), answer.command);
+  print_markdown_facts(answer.facts, out);
+  for (const AnswerSection& section : answer.sections) {
+    if (section.shown != Shown::in_terminal) print_markdown_section(section, out);
   }
 }
 

@@ -10,7 +10,7 @@
 #include "sim/base/json_text.h"
 #include "sim/base/text_file.h"
 #include "tools/collsim/core/markup.h"
-#include "tools/collsim/report/records.h"
+#include "tools/collsim/report/answer.h"
 
 namespace collsim::command {
 
@@ -68,7 +68,7 @@ std::string_view name_of(SeriesMark mark) {
   return "hatched";
 }
 
-Record description_of(const ReportPoint& point) {
+Record description_of(const ChartPoint& point) {
   Record json{{"x", point.x}, {"y", point.y}};
   if (!point.low.is_null()) json["low"] = point.low;
   if (!point.high.is_null()) json["high"] = point.high;
@@ -78,20 +78,20 @@ Record description_of(const ReportPoint& point) {
   return json;
 }
 
-Record description_of(const ReportAxis& axis) {
+Record description_of(const ChartAxis& axis) {
   Record json{{"label", axis.label}, {"scale", name_of(axis.scale)}};
   if (!axis.words.empty()) json["words"] = axis.words;
   return json;
 }
 
-Record description_of(const ReportChart& chart) {
+Record description_of(const Chart& chart) {
   Record json{{"title", chart.title},
               {"x", description_of(chart.x)},
               {"y", description_of(chart.y)},
               {"series", Record::array()}};
-  for (const ReportSeries& series : chart.series) {
+  for (const ChartSeries& series : chart.series) {
     Record points = Record::array();
-    for (const ReportPoint& point : series.points) points.push_back(description_of(point));
+    for (const ChartPoint& point : series.points) points.push_back(description_of(point));
     json["series"].push_back({{"name", series.name},
                               {"mark", name_of(series.mark)},
                               {"tone", series.tone},
@@ -101,10 +101,11 @@ Record description_of(const ReportChart& chart) {
   return json;
 }
 
-Record charts_of(const Report& page) {
+Record charts_of(const Answer& page) {
   Record charts = Record::array();
-  for (const ReportSection& section : page.sections) {
-    for (const ReportChart& chart : section.charts) charts.push_back(description_of(chart));
+  for (const AnswerSection& section : page.sections) {
+    if (section.shown == Shown::in_terminal) continue;
+    for (const Chart& chart : section.charts) charts.push_back(description_of(chart));
   }
   return charts;
 }
@@ -120,7 +121,7 @@ std::string text_markup(std::string_view text) {
   return escaped(Record::parse(quoted).get<std::string>());
 }
 
-std::string cell_markup(const Record& value, const ReportColumn& column) {
+std::string cell_markup(const Record& value, const Column& column) {
   const std::string shown = text_markup(shown_text(value, column));
   if (value.is_number() && shown != "-") {
     return fmt::format("<td class=\"n\"><data value=\"{}\">{}</data></td>", json_text(value),
@@ -131,20 +132,21 @@ std::string cell_markup(const Record& value, const ReportColumn& column) {
   return fmt::format("<td{}>{}</td>", is_long ? " class=\"long\"" : "", shown);
 }
 
-void print_page_table(const ReportTable& table, std::ostream& out) {
+void print_page_table(const Table& table, std::ostream& out) {
   if (table.rows.empty()) return;
   out << "<div class=\"table\" tabindex=\"0\">\n<table>\n";
   if (!table.title.empty()) fmt::print(out, "<caption>{}</caption>\n", text_markup(table.title));
+  const std::vector<Column> columns = page_columns(table);
   out << "<thead><tr>";
-  for (const ReportColumn& column : table.columns) {
+  for (const Column& column : columns) {
     fmt::print(out, "<th{} data-key=\"{}\">{}</th>",
                is_of_numbers(table, column) ? " class=\"n\"" : "", text_markup(column.key),
-               text_markup(column.title));
+               text_markup(title_with_unit(column)));
   }
   out << "</tr></thead>\n<tbody>\n";
   for (std::size_t i = 0; i < std::min(table.rows.size(), max_table_rows); ++i) {
     out << "<tr>";
-    for (const ReportColumn& column : table.columns) {
+    for (const Column& column : columns) {
       out << cell_markup(table.rows[i].at(column.key), column);
     }
     out << "</tr>\n";
@@ -156,36 +158,53 @@ void print_page_table(const ReportTable& table, std::ostream& out) {
   }
 }
 
-void print_page_chart(const ReportChart& chart, std::size_t number, std::ostream& out) {
+void print_page_chart(const Chart& chart, std::size_t number, std::ostream& out) {
   fmt::print(out, "<figure class=\"{}\" data-chart=\"{}\">\n<figcaption>{}</figcaption>\n",
              chart.wide ? "wide" : "", number, text_markup(chart.title));
   if (!chart.note.empty()) fmt::print(out, "<p class=\"note\">{}</p>\n", text_markup(chart.note));
   out << "</figure>\n";
 }
 
+void print_page_notes(const AnswerSection& section, std::ostream& out) {
+  if (section.notes.empty() && section.after.empty()) return;
+  out << "<div class=\"texts\">\n";
+  for (const auto* const notes : {&section.notes, &section.after}) {
+    for (const Note& note : *notes) {
+      if (note.text.empty()) continue;
+      fmt::print(out, "<p>{}</p>\n", text_markup(text_of(note)));
+    }
+  }
+  out << "</div>\n";
+}
+
+void print_page_facts(const std::vector<Fact>& facts, std::ostream& out) {
+  if (facts.empty()) return;
+  out << "<dl>\n";
+  for (const Fact& fact : facts) {
+    fmt::print(out, "<div><dt>{}</dt><dd>{}</dd></div>\n", text_markup(fact.name),
+               text_markup(text_of(fact)));
+  }
+  out << "</dl>\n";
+}
+
 /// Returns the number of the next chart.
-std::size_t print_page_section(const ReportSection& section, std::size_t chart, std::ostream& out) {
+std::size_t print_page_section(const AnswerSection& section, std::size_t chart, std::ostream& out) {
   out << "<section>\n";
   if (!section.title.empty()) fmt::print(out, "<h2>{}</h2>\n", text_markup(section.title));
   if (!section.charts.empty()) {
     constexpr std::size_t many = 4;
     fmt::print(out, "<div class=\"charts{}\">\n", section.charts.size() > many ? " many" : "");
-    for (const ReportChart& each : section.charts) print_page_chart(each, chart++, out);
+    for (const Chart& each : section.charts) print_page_chart(each, chart++, out);
     out << "</div>\n";
   }
-  if (!section.texts.empty()) {
-    out << "<div class=\"texts\">\n";
-    for (const std::string& text : section.texts) {
-      fmt::print(out, "<p>{}</p>\n", text_markup(text));
-    }
-    out << "</div>\n";
-  }
-  for (const ReportTable& table : section.tables) print_page_table(table, out);
+  print_page_notes(section, out);
+  print_page_facts(section.facts, out);
+  for (const Table& table : section.tables) print_page_table(table, out);
   out << "</section>\n";
   return chart;
 }
 
-void print_page_head(const Report& page, std::ostream& out) {
+void print_page_head(const Answer& page, std::ostream& out) {
   fmt::print(out,
              "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
              "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
@@ -194,21 +213,19 @@ void print_page_head(const Report& page, std::ostream& out) {
              "<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n<h1>{}</h1>\n",
              policy, COLLSIM_VERSION, text_markup(page.title), chart_file("page.css"),
              text_markup(page.title));
-  fmt::print(out, "<pre class=\"command\" tabindex=\"0\">{}</pre>\n<dl>\n",
-             text_markup(page.command));
-  for (const auto& [name, text] : page.facts) {
-    fmt::print(out, "<div><dt>{}</dt><dd>{}</dd></div>\n", text_markup(name), text_markup(text));
-  }
-  out << "</dl>\n<noscript><p>Charts need JavaScript; the tables do not.</p></noscript>\n";
+  fmt::print(out, "<pre class=\"command\" tabindex=\"0\">{}</pre>\n", text_markup(page.command));
+  print_page_facts(page.facts, out);
+  out << "<noscript><p>Charts need JavaScript; the tables do not.</p></noscript>\n";
 }
 
 }  // namespace
 
-void write_page(const Report& page, std::ostream& out) {
+void write_page(const Answer& page, std::ostream& out) {
   print_page_head(page, out);
   std::size_t chart = 0;
-  for (const ReportSection& section : page.sections)
-    chart = print_page_section(section, chart, out);
+  for (const AnswerSection& section : page.sections) {
+    if (section.shown != Shown::in_terminal) chart = print_page_section(section, chart, out);
+  }
   out << hatching_pattern;
   fmt::print(out, "<script id=\"page-charts\" type=\"application/json\">{}</script>\n",
              script_json(json_text(charts_of(page))));

@@ -2,12 +2,12 @@
 
 #include <iosfwd>
 
-#include "tools/collsim/report/report.h"
-
 namespace collsim::command {
 
-/// The report as one HTML file that needs no other and asks the network for nothing. Throws
+struct Answer;
+
+/// The answer as one HTML file that needs no other and asks the network for nothing. Throws
 /// InputError if the scripts that draw are not installed.
-void write_page(const Report& report, std::ostream& out);
+void write_page(const Answer& answer, std::ostream& out);
 
 }  // namespace collsim::command

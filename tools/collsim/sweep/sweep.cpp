@@ -28,8 +28,7 @@
 #include "tools/collsim/core/warnings.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/records.h"
-#include "tools/collsim/report/report.h"
-#include "tools/collsim/report/row_table.h"
+#include "tools/collsim/report/table.h"
 #include "tools/collsim/request/call_request.h"
 #include "tools/collsim/request/engine_name.h"
 #include "tools/collsim/request/subject.h"
@@ -134,9 +133,7 @@ class SweepPrinter {
     if (fastest_) rows_ = fastest_->rows();
     if (front_) rows_ = front_->rows();
     if (is_report(order_.format)) {
-      Answer answer;
-      answer.report = [this] { return sweep_report(sweep_, page_, rows_); };
-      return write_answer(order_.format, answer, out_);
+      return write_answer(order_.format, sweep_report(sweep_, page_, rows_), out_);
     }
     for (const Record& row : rows_) print(row);
   }
@@ -164,7 +161,7 @@ class SweepPrinter {
   std::vector<Column> table() const {
     std::vector<Column> columns;
     for (std::size_t i = 0; i < shown_.size(); ++i) {
-      columns.push_back({shown_[i], shown_[i], "", widths_[i]});
+      columns.push_back(fixed_column(shown_[i], shown_[i], "", widths_[i]));
     }
     return columns;
   }

@@ -12,7 +12,7 @@
 #include "models/sweep/sweep_range.h"
 #include "sim/base/json_text.h"
 #include "sim/base/units.h"
-#include "tools/collsim/report/report.h"
+#include "tools/collsim/report/answer.h"
 
 namespace collsim::command {
 
@@ -36,7 +36,7 @@ struct SweptColumn {
 /// What goes along the horizontal axis.
 struct SweepAxisChoice {
   std::string key;
-  ReportAxis axis;
+  ChartAxis axis;
 };
 
 std::string text_of_value(const Record& value) {
@@ -159,26 +159,26 @@ Record place_of(const Record& row, const SweepAxisChoice& axis) {
   return value == 0 ? Record() : value;  // 0 has no place on a logarithmic axis
 }
 
-ReportChart line_chart(const std::vector<SweptLine>& lines, const std::vector<SweptColumn>& swept,
-                       const SweepAxisChoice& axis, bool as_busbw) {
+Chart line_chart(const std::vector<SweptLine>& lines, const std::vector<SweptColumn>& swept,
+                 const SweepAxisChoice& axis, bool as_busbw) {
   const char* const key = as_busbw ? "busbw_GBps" : "time_us";
-  ReportChart chart{as_busbw ? "busbw" : "Time",
-                    {},
-                    axis.axis,
-                    as_busbw ? ReportAxis{"busbw (GB/s)", AxisScale::linear}
-                             : ReportAxis{"time (us)", AxisScale::logarithmic}};
+  Chart chart{as_busbw ? "busbw" : "Time",
+              {},
+              axis.axis,
+              as_busbw ? ChartAxis{"busbw (GB/s)", AxisScale::linear}
+                       : ChartAxis{"time (us)", AxisScale::logarithmic}};
   const bool many = lines.size() > max_colours;
   if (many) {
     chart.note = fmt::format("{} combinations; the {} that are fastest on average have colours.",
                              lines.size(), max_colours);
   }
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    ReportSeries series{
+    ChartSeries series{
         lines[i].name, SeriesMark::line, static_cast<int>(i), many && i >= max_colours, {}};
     for (const Record& row : lines[i].rows) {
       const Record place = place_of(row, axis);
       if (place.is_null()) continue;
-      series.points.push_back({place, row[key], {}, {}, 1, {}, hint_of(swept, row)});
+      series.points.push_back({place, row[key], {}, hint_of(swept, row)});
     }
     if (!series.points.empty()) chart.series.push_back(std::move(series));
   }
@@ -193,41 +193,40 @@ Record amount_in(const Record& row, const std::string& key) {
   return amount ? Record(*amount) : Record();
 }
 
-ReportChart front_chart(const SweepPage& asked, const std::vector<SweptColumn>& swept,
-                        std::span<const Record> rows) {
+Chart front_chart(const SweepPage& asked, const std::vector<SweptColumn>& swept,
+                  std::span<const Record> rows) {
   const std::string& x = asked.pareto.front();
   const std::string y = asked.pareto.size() > 1 ? asked.pareto[1] : "time_us";
-  ReportChart chart{fmt::format("{} and {}", x, y),
-                    "Rows that no other beats.",
-                    {x, x == size_column ? AxisScale::bytes : AxisScale::logarithmic},
-                    {y, AxisScale::logarithmic},
-                    {},
-                    true};
+  Chart chart{fmt::format("{} and {}", x, y),
+              "Rows that no other beats.",
+              {x, x == size_column ? AxisScale::bytes : AxisScale::logarithmic},
+              {y, AxisScale::logarithmic},
+              {},
+              true};
   for (const SweptColumn& column : swept) {
     if (column.is_size && column.key == x) chart.x.scale = AxisScale::bytes;
   }
-  ReportSeries front{"no other is better in all", SeriesMark::line, 0, false, {}};
+  ChartSeries front{"no other is better in all", SeriesMark::line, 0};
   for (const Record& row : rows) {
     if (!row["time_us"].is_number()) continue;
-    front.points.push_back(
-        {amount_in(row, x), amount_in(row, y), {}, {}, 1, {}, hint_of(swept, row)});
+    front.points.push_back({amount_in(row, x), amount_in(row, y), {}, hint_of(swept, row)});
   }
-  const auto scale_of = [&](AxisScale scale, Record ReportPoint::*place) {
+  const auto scale_of = [&](AxisScale scale, Record ChartPoint::*place) {
     const bool is_above_0 = std::all_of(
         front.points.begin(), front.points.end(),
-        [&](const ReportPoint& point) { return (point.*place).is_number() && point.*place > 0; });
+        [&](const ChartPoint& point) { return (point.*place).is_number() && point.*place > 0; });
     return is_above_0 ? scale : AxisScale::linear;
   };
-  chart.x.scale = scale_of(chart.x.scale, &ReportPoint::x);
-  chart.y.scale = scale_of(chart.y.scale, &ReportPoint::y);
+  chart.x.scale = scale_of(chart.x.scale, &ChartPoint::x);
+  chart.y.scale = scale_of(chart.y.scale, &ChartPoint::y);
   chart.series.push_back(std::move(front));
   return chart;
 }
 
-ReportTable row_table(const std::vector<SweptColumn>& swept, std::span<const Record> rows) {
-  ReportTable table{"", {{"row", "row"}}, {rows.begin(), rows.end()}};
+Table row_table(const std::vector<SweptColumn>& swept, std::span<const Record> rows) {
+  Table table{"", {{"row", "row"}}, {rows.begin(), rows.end()}};
   for (const SweptColumn& column : swept) table.columns.push_back({column.key, column.key});
-  const std::vector<ReportColumn> answers{
+  const std::vector<Column> answers{
       {size_column, "size (B)"},      {"nranks", "ranks"},        {"algorithm", "algo"},
       {"protocol", "proto"},          {"channels", "ch"},         {"time_us", "time (us)"},
       {"busbw_GBps", "busbw (GB/s)"}, {"bound_us", "bound (us)"}, {"trust", "trust"}};
@@ -253,20 +252,20 @@ std::set<Trust> classes_of(std::span<const Record> rows) {
 
 }  // namespace
 
-Report sweep_report(const Sweep& sweep, const SweepPage& asked, std::span<const Record> rows) {
+Answer sweep_report(const Sweep& sweep, const SweepPage& asked, std::span<const Record> rows) {
   std::vector<Record> answered;
   for (const Record& row : rows) {
     if (row["problem"].is_null()) answered.push_back(row);
   }
-  Report report{"Sweep", asked.command, {}, {}};
+  Answer report{"Sweep", asked.command, {}, {}};
   for (const auto& [name, key] :
        {std::pair{"machine", "machine"}, std::pair{"engine", "engine"},
         std::pair{"calibration", "calibration"}, std::pair{"NCCL", "nccl_version"}}) {
-    report.facts.emplace_back(name, joined_values(answered, key));
+    report.facts.push_back({name, joined_values(answered, key)});
   }
   add_trust_and_version(report, sweep.trust_errors, classes_of(answered));
   const std::vector<SweptColumn> swept = swept_columns(sweep, answered);
-  ReportSection section;
+  AnswerSection section;
   if (!answered.empty()) {
     report.title = fmt::format("Sweep of {}", joined_values(answered, "collective"));
     if (!asked.pareto.empty()) {
@@ -278,7 +277,7 @@ Report sweep_report(const Sweep& sweep, const SweepPage& asked, std::span<const 
                         line_chart(lines, swept, axis, true)};
     }
   }
-  std::erase_if(section.charts, [](const ReportChart& chart) { return chart.series.empty(); });
+  std::erase_if(section.charts, [](const Chart& chart) { return chart.series.empty(); });
   section.tables.push_back(row_table(swept, rows));
   report.sections.push_back(std::move(section));
   return report;

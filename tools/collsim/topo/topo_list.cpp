@@ -18,7 +18,6 @@
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
-#include "tools/collsim/core/wrap.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/records.h"
 #include "tools/collsim/topo/topo_actions.h"
@@ -110,46 +109,49 @@ std::vector<MachineRow> all_rows() {
   return rows;
 }
 
-void print_wide_table(std::ostream& out) {
-  fmt::print(out,
-             "{:<27} {:>6} {:>6} {:>8} {:>15} {:>9}  {}\n{:<27} {:>6} {:>6} {:>8} {:>15} {:>9}\n",
-             "name", "GPUs", "nodes", "links", "GPU to GPU", "network", "description", "", "", "",
-             "", "(GB/s)", "(GB/s)");
-  for (const MachineRow& row : all_rows()) {
-    fmt::print(out, "{:<27} {:>6} {:>6} {:>8} {:>15} {:>9}  {}\n", row.name, row.gpus, row.nodes,
-               row.links, inside_text(row), network_text(row), row.title);
-  }
-}
-
-void print_table(std::ostream& out) {
+/// Names, sizes and descriptions, in lines of a terminal.
+std::vector<Note> machine_notes(const std::vector<MachineRow>& rows) {
   const auto begin = [](std::string_view name, const auto& gpus, const auto& nodes) {
     return fmt::format("{:<27} {:>5} {:>5}  ", name, gpus, nodes);
   };
   const std::string indent = begin("", "", "");
-  out << begin("name", "GPUs", "nodes") << "description (--wide: links and rates)\n";
-  for (const MachineRow& row : all_rows()) {
-    out << wrapped(row.title, begin(row.name, row.gpus, row.nodes), indent);
+  std::vector<Note> notes{
+      {"description (--wide: links and rates)", begin("name", "GPUs", "nodes"), indent}};
+  for (const MachineRow& row : rows) {
+    notes.emplace_back(row.title, begin(row.name, row.gpus, row.nodes), indent);
   }
+  return notes;
 }
 
-Record record_of(const MachineRow& row) {
-  return {{"name", row.name},
-          {"title", row.title},
-          {"gpus", row.gpus},
-          {"nodes", row.nodes},
-          {"links", row.links},
-          {"farthest_gpu_GBps", row.farthest},
-          {"nearest_gpu_GBps", row.nearest},
-          {"network_per_gpu_GBps", row.network},
-          {"node", row.node},
-          {"fabric", row.fabric},
-          {"collsim_version", COLLSIM_VERSION}};
+Table machine_table(const std::vector<MachineRow>& rows) {
+  Table table;
+  for (const MachineRow& row : rows) {
+    TableRow add(table);
+    add({"name", "name"}, row.name);
+    add({"title", "description"}, row.title);
+    add({"gpus", "GPUs"}, row.gpus);
+    add({"nodes", "nodes"}, row.nodes);
+    add({"links", "links"}, row.links);
+    add.data("farthest_gpu_GBps", row.farthest);
+    add.data("nearest_gpu_GBps", row.nearest);
+    add.data("network_per_gpu_GBps", row.network);
+    add.data("node", row.node);
+    add.data("fabric", row.fabric);
+    add.data("collsim_version", COLLSIM_VERSION);
+  }
+  return table;
 }
 
-std::vector<Record> all_records() {
-  std::vector<Record> records;
-  for (const MachineRow& row : all_rows()) records.push_back(record_of(row));
-  return records;
+/// The same with rates as people read them, and the descriptions at the end.
+Table with_rates(Table table, const std::vector<MachineRow>& rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    table.rows[i]["inside"] = inside_text(rows[i]);
+    table.rows[i]["network"] = network_text(rows[i]);
+  }
+  table.columns.push_back({"inside", "GPU to GPU", "(GB/s)"});
+  table.columns.push_back({"network", "network", "(GB/s)"});
+  std::rotate(table.columns.begin() + 1, table.columns.begin() + 2, table.columns.end());
+  return table;
 }
 
 /// The first lines of comment of a file, which describe it.
@@ -227,9 +229,15 @@ int topo_list(std::span<const std::string> args, std::ostream& out, std::ostream
     print_markdown(out);
     return exit_ok;
   }
+  const std::vector<MachineRow> rows = all_rows();
   Answer answer;
-  answer.print = (*values)["wide"].as<bool>() ? print_wide_table : print_table;
-  answer.rows = all_records;
+  Table table = machine_table(rows);
+  answer.rows = table.rows;
+  if ((*values)["wide"].as<bool>()) {
+    answer.sections.push_back({"", {}, {}, {with_rates(std::move(table), rows)}});
+  } else {
+    answer.head(machine_notes(rows));
+  }
   write_answer(format, answer, out);
   return exit_ok;
 }

@@ -37,9 +37,9 @@ void show_matrix(const Topology& topology, Format format, std::ostream& out) {
                      "table, csv, json or jsonl");
   }
   Answer answer;
-  answer.print = [&](std::ostream& to) { print_matrix_table(topology, to); };
-  answer.rows = [&] { return matrix_rows(topology); };
-  answer.document = [&] { return matrix_record(topology); };
+  answer.draw([&](std::ostream& to) { print_matrix_table(topology, to); });
+  answer.rows = matrix_rows(topology);
+  answer.document = matrix_record(topology);
   write_answer(format, answer, out);
 }
 

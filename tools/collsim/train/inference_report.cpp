@@ -1,9 +1,9 @@
 #include "tools/collsim/train/inference_report.h"
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
-#include <ostream>
+#include <utility>
+#include <vector>
 
 #include "models/workload/step_range.h"
 
@@ -60,45 +60,42 @@ Record inference_record(const std::string& machine, const InferenceSetup& setup,
   return row;
 }
 
-void print_inference(const std::string& machine, const InferenceSetup& setup,
-                     const InferencePrediction& step, const std::optional<StepPrice>& price,
-                     std::ostream& out) {
+void add_inference(const std::string& machine, const InferenceSetup& setup,
+                   const InferencePrediction& step, const std::optional<StepPrice>& price,
+                   Answer& answer) {
   const bool decodes = setup.phase == InferencePhase::decode;
-  fmt::print(out, "{} on {} GPU{} of {}: tp {}, {} replica{}\n", setup.model.name, setup.ranks(),
-             setup.ranks() == 1 ? "" : "s", machine, setup.tensor, setup.replicas,
-             setup.replicas == 1 ? "" : "s");
-  fmt::print(out, "{} of {} sequence{} of {} tokens on each; {}, {}\n\n",
-             decodes ? "decoding" : "prefill", setup.batch, setup.batch == 1 ? "" : "s",
-             setup.context, setup.fp8 ? "fp8" : "bf16",
-             setup.graph ? "in a CUDA graph" : "issued by the host");
-  const auto line = [&](const char* name, Seconds time) {
-    fmt::print(out, "  {:<28}{:>12.3f} ms {:>6.1f} %\n", name, time.value / one_milli,
-               hundred * time.value / step.time.value);
+  const double time = step.time.value / one_milli;
+  answer.head({fmt::format("{} on {} GPU{} of {}: tp {}, {} replica{}", setup.model.name,
+                           setup.ranks(), setup.ranks() == 1 ? "" : "s", machine, setup.tensor,
+                           setup.replicas, setup.replicas == 1 ? "" : "s"),
+               fmt::format("{} of {} sequence{} of {} tokens on each; {}, {}",
+                           decodes ? "decoding" : "prefill", setup.batch,
+                           setup.batch == 1 ? "" : "s", setup.context, setup.fp8 ? "fp8" : "bf16",
+                           setup.graph ? "in a CUDA graph" : "issued by the host")});
+  const auto part = [&](const char* name, Seconds of) {
+    return Fact{name, fmt::format("{:>6.1f} %", hundred * of.value / step.time.value),
+                of.value / one_milli, "ms", 3};
   };
-  line(decodes ? "a token" : "until the first token", step.time);
+  std::vector<Fact> times{part(decodes ? "a token" : "until the first token", step.time)};
   if (decodes) {
-    fmt::print(out, "  {:<28}{:>12.3f} to {:.3f} ms\n", "8 of 10 such tokens took",
-               decoding_range.low * step.time.value / one_milli,
-               decoding_range.high * step.time.value / one_milli);
+    times.push_back({"8 of 10 such tokens took", "", decoding_range.low * time,
+                     fmt::format("to {:.3f} ms", decoding_range.high * time), 3});
   }
-  line("kernels", step.computes);
-  line("exposed tp", step.exposed);
-  if (step.waits.value > 0) line("waits for the host", step.waits);
-  fmt::print(out, "\n  {:<28}{:>12.0f}\n", decodes ? "tokens a second" : "prompt tokens a second",
-             step.tokens_per_second);
-  if (decodes) {
-    fmt::print(out, "  {:<28}{:>12.1f}\n", "tokens a second and user", step.tokens_per_user);
-  }
+  times.push_back(part("kernels", step.computes));
+  times.push_back(part("exposed tp", step.exposed));
+  if (step.waits.value > 0) times.push_back(part("waits for the host", step.waits));
+  answer.figures(std::move(times));
+  std::vector<Fact> rates{
+      {decodes ? "tokens a second" : "prompt tokens a second", "", step.tokens_per_second, "", 0}};
+  if (decodes) rates.push_back({"tokens a second and user", "", step.tokens_per_user});
   const InferenceMemory& memory = step.memory;
-  fmt::print(out, "  {:<28}{:>12.1f} GB{}: weights {:.1f}, keys and values {:.1f}\n",
-             "memory of a GPU", memory.all() / one_giga, step.fits ? "" : " (too much)",
-             memory.weights / one_giga, memory.cache / one_giga);
-  fmt::print(out, "  {:<28}{:>12}\n", "sequences that fit", step.max_sequences);
-  if (price) {
-    fmt::print(out, "  {:<28}{:>12.4f} {} ({} a GPU and hour: {})\n", "a million tokens",
-               million_tokens(setup, step, *price), price->currency, price->per_hour,
-               price->source);
-  }
+  rates.push_back({"memory of a GPU",
+                   fmt::format("weights {:.1f}, keys and values {:.1f}", memory.weights / one_giga,
+                               memory.cache / one_giga),
+                   memory.all() / one_giga, step.fits ? "GB:" : "GB (too much):"});
+  rates.push_back({"sequences that fit", "", step.max_sequences});
+  if (price) rates.push_back(token_fact(million_tokens(setup, step, *price), *price));
+  answer.figures(std::move(rates));
 }
 
 }  // namespace collsim::command

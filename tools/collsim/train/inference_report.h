@@ -1,11 +1,9 @@
 #pragma once
 
-#include <iosfwd>
 #include <optional>
 #include <string>
 
 #include "models/workload/inference.h"
-#include "tools/collsim/report/records.h"
 #include "tools/collsim/train/step_report.h"
 
 namespace collsim::command {
@@ -14,9 +12,9 @@ namespace collsim::command {
 Record inference_record(const std::string& machine, const InferenceSetup& setup,
                         const InferencePrediction& step, const std::optional<StepPrice>& price);
 
-/// The same in words: time of a token, its parts, speed, memory by part, cost.
-void print_inference(const std::string& machine, const InferenceSetup& setup,
-                     const InferencePrediction& step, const std::optional<StepPrice>& price,
-                     std::ostream& out);
+/// Adds the same in words: time of a token, its parts, speed, memory by part, cost.
+void add_inference(const std::string& machine, const InferenceSetup& setup,
+                   const InferencePrediction& step, const std::optional<StepPrice>& price,
+                   Answer& answer);
 
 }  // namespace collsim::command

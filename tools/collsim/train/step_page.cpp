@@ -55,16 +55,16 @@ std::vector<TimelineCell> cells_of(const RankGroup& group, const GroupSchedule& 
 }
 
 /// A map of streams by time: the darker, the busier.
-ReportChart timeline_chart(const CallProgram& program, const ProgramSchedule& schedule) {
-  ReportChart chart{"What each stream does",
-                    "The darker a field, the more of its time kernels run or calls move; what lies "
-                    "under the pointer says which.",
-                    {"time (ms)", AxisScale::words},
-                    {"", AxisScale::words},
-                    {},
-                    true};
+Chart timeline_chart(const CallProgram& program, const ProgramSchedule& schedule) {
+  Chart chart{"What each stream does",
+              "The darker a field, the more of its time kernels run or calls move; what lies "
+              "under the pointer says which.",
+              {"time (ms)", AxisScale::words},
+              {"", AxisScale::words},
+              {},
+              true};
   const double column = schedule.time.value / static_cast<double>(page_columns);
-  ReportSeries series{"", SeriesMark::cells, 0, false, {}};
+  ChartSeries series{"", SeriesMark::cells, 0};
   for (std::size_t i = 0; i < page_columns; ++i) {
     chart.x.words.push_back(fmt::format("{:.4g}", page_ms * column * static_cast<double>(i)));
   }
@@ -83,13 +83,13 @@ ReportChart timeline_chart(const CallProgram& program, const ProgramSchedule& sc
         series.points.push_back(
             {chart.x.words[at],
              name,
-             {},
-             {},
-             std::min(1.0, cell.busy),
              "",
              fmt::format("{}\nfrom {} ms: {} ({:.0f} % busy)", name, chart.x.words[at],
                          cell.name.empty() ? "nothing" : cell.name,
-                         page_percent * std::min(1.0, cell.busy))});
+                         page_percent * std::min(1.0, cell.busy)),
+             {},
+             {},
+             std::min(1.0, cell.busy)});
       }
     }
   }
@@ -98,12 +98,12 @@ ReportChart timeline_chart(const CallProgram& program, const ProgramSchedule& sc
 }
 
 /// Bars of what a step's time is: kernels, calls that nothing hides, waits.
-ReportChart parts_chart(const Record& row) {
-  ReportChart chart{"Where the time goes",
-                    "Of the rank that ends last.",
-                    {"time (ms)", AxisScale::linear},
-                    {"", AxisScale::words}};
-  ReportSeries series{"", SeriesMark::bars, 0, false, {}};
+Chart parts_chart(const Record& row) {
+  Chart chart{"Where the time goes",
+              "Of the rank that ends last.",
+              {"time (ms)", AxisScale::linear},
+              {"", AxisScale::words}};
+  ChartSeries series{"", SeriesMark::bars, 0};
   for (const auto& [key, value] : row.items()) {
     std::string name;
     if (key == "compute_ms") name = "kernels";
@@ -113,25 +113,10 @@ ReportChart parts_chart(const Record& row) {
     }
     if (name.empty() || !value.is_number() || value.get<double>() <= 0) continue;
     const auto time = value.get<double>();
-    series.points.push_back({time, name, {}, {}, 1, fmt::format("{:.4g} ms", time), ""});
+    series.points.push_back({time, name, fmt::format("{:.4g} ms", time)});
   }
   chart.series.push_back(std::move(series));
   return chart;
-}
-
-/// A table of all that a row has: a name and a value on each line.
-ReportTable values_table(const Record& row) {
-  ReportTable table{"All numbers", {{"name", "name"}, {"value", "value", 4}}, {}};
-  for (const auto& [key, value] : row.items()) {
-    table.rows.push_back({{"name", key}, {"value", value}});
-  }
-  return table;
-}
-
-std::vector<ReportColumn> columns_of(const Record& row) {
-  std::vector<ReportColumn> columns;
-  for (const auto& [key, value] : row.items()) columns.push_back({key, key, 3});
-  return columns;
 }
 
 const char* const step_assumptions =
@@ -152,119 +137,98 @@ std::string closing_words(const Record& row) {
              : fmt::format(" That is more than the GPU has.{}", cost_words(row));
 }
 
-Report head_of(std::string title, const std::string& command) {
-  Report report{std::move(title), command, {}, {}};
-  add_trust_and_version(report, {}, {});
-  return report;
+Answer head_of(std::string title, const std::string& command) {
+  Answer answer{std::move(title), command};
+  add_trust_and_version(answer, {}, {});
+  return answer;
 }
 
-ReportTable bucket_table(std::span<const BucketTime> buckets) {
-  ReportTable table{"Buckets of gradients", {{"MiB", "MiB"}, {"ms", "step (ms)", 1}}, {}};
-  constexpr std::int64_t unit = 1 << 20;
-  for (const BucketTime& each : buckets) {
-    table.rows.push_back(
-        {{"MiB", each.bucket.count / unit}, {"ms", page_ms * each.step.time.value}});
-  }
-  return table;
-}
-
-ReportTable remedy_table(std::span<const Remedy> remedies) {
-  ReportTable table{"What would be quicker",
-                    {{"remedy", "remedy"}, {"ms", "step (ms)", 1}, {"gain", "gain %", 1}},
-                    {}};
-  for (const Remedy& each : remedies) {
-    table.rows.push_back({{"remedy", each.what},
-                          {"ms", page_ms * each.time.value},
-                          {"gain", page_percent * each.gain}});
-  }
-  return table;
+/// Charts and sentences of a page alone.
+AnswerSection page_section(std::string title, std::vector<Chart> charts, std::vector<Note> notes) {
+  AnswerSection section{std::move(title), std::move(charts), std::move(notes)};
+  section.shown = Shown::on_pages;
+  return section;
 }
 
 }  // namespace
 
-Report step_page(const StepPageParts& parts) {
-  const Record& row = parts.row;
-  Report report =
-      head_of(fmt::format("A step of {} on {} GPUs of {}", row["model"].get<std::string>(),
-                          row["gpus"].get<int>(), row["machine"].get<std::string>()),
-              parts.command);
-  const auto time = row["time_ms"].get<double>();
-  const double hidden = row["compute_ms"].get<double>() + row["wait_ms"].get<double>();
-  report.sections.push_back(
-      {"",
-       {},
-       {fmt::format("A step takes {:.4g} ms: {:.0f} tokens a second, {:.1f} % of the GPUs' FLOPs, "
-                    "{:.1f} GB of a GPU's memory. Calls that nothing hides are {:.1f} % of it.{}",
-                    time, row["tokens_per_s"].get<double>(),
-                    page_percent * row["mfu"].get<double>(), row["memory_GB"].get<double>(),
-                    page_percent * (time - hidden) / time, closing_words(row)),
-        step_assumptions},
-       {}});
-  report.sections.push_back({"The time",
-                             {parts_chart(row), timeline_chart(parts.program, parts.schedule)},
-                             {"The timeline is that of the first microbatches."},
-                             {}});
-  ReportSection last{"Numbers", {}, {}, {}};
-  if (!parts.buckets.empty()) last.tables.push_back(bucket_table(parts.buckets));
-  if (!parts.remedies.empty()) last.tables.push_back(remedy_table(parts.remedies));
-  last.tables.push_back(values_table(row));
-  report.sections.push_back(std::move(last));
-  return report;
+void add_numbers(const Record& row, Answer& answer) {
+  answer.rows = std::vector<Record>{row};
+  Table table{"All numbers", {{"name", "name"}, {"value", "value", "", 4}}, {}};
+  for (const auto& [key, value] : row.items()) {
+    table.rows.push_back({{"name", key}, {"value", value}});
+  }
+  AnswerSection section = page_section("Numbers", {}, {});
+  section.tables.push_back(std::move(table));
+  answer.sections.push_back(std::move(section));
 }
 
-Report inference_report(const Record& row, const CallProgram& program,
+Answer step_answer(const Record& row, const CallProgram& program, const ProgramSchedule& schedule,
+                   const std::string& command) {
+  Answer answer =
+      head_of(fmt::format("A step of {} on {} GPUs of {}", row["model"].get<std::string>(),
+                          row["gpus"].get<int>(), row["machine"].get<std::string>()),
+              command);
+  const auto time = row["time_ms"].get<double>();
+  const double hidden = row["compute_ms"].get<double>() + row["wait_ms"].get<double>();
+  answer.sections.push_back(page_section(
+      "", {},
+      {fmt::format("A step takes {:.4g} ms: {:.0f} tokens a second, {:.1f} % of the GPUs' FLOPs, "
+                   "{:.1f} GB of a GPU's memory. Calls that nothing hides are {:.1f} % of it.{}",
+                   time, row["tokens_per_s"].get<double>(), page_percent * row["mfu"].get<double>(),
+                   row["memory_GB"].get<double>(), page_percent * (time - hidden) / time,
+                   closing_words(row)),
+       step_assumptions}));
+  answer.sections.push_back(page_section("The time",
+                                         {parts_chart(row), timeline_chart(program, schedule)},
+                                         {"The timeline is that of the first microbatches."}));
+  return answer;
+}
+
+Answer inference_answer(const Record& row, const CallProgram& program,
                         const ProgramSchedule& schedule, const std::string& command) {
   const bool decodes = row["phase"] == "decode";
-  Report report = head_of(fmt::format("{} of {} on {} GPUs of {}", decodes ? "Decoding" : "Prefill",
+  Answer answer = head_of(fmt::format("{} of {} on {} GPUs of {}", decodes ? "Decoding" : "Prefill",
                                       row["model"].get<std::string>(), row["gpus"].get<int>(),
                                       row["machine"].get<std::string>()),
                           command);
-  report.sections.push_back(
-      {"",
-       {},
-       {fmt::format("{} takes {:.4g} ms, of which calls are {:.1f} %: {:.0f} tokens a second. A "
-                    "GPU holds {:.1f} GB; {} sequences fit.{}",
-                    decodes ? "A token" : "The first token", row["time_ms"].get<double>(),
-                    page_percent * row["communication_share"].get<double>(),
-                    row["tokens_per_s"].get<double>(), row["memory_GB"].get<double>(),
-                    row["max_sequences"].get<std::int64_t>(), closing_words(row)),
-        step_assumptions},
-       {}});
-  report.sections.push_back(
-      {"The time", {parts_chart(row), timeline_chart(program, schedule)}, {}, {}});
-  report.sections.push_back({"Numbers", {}, {}, {values_table(row)}});
-  return report;
+  answer.sections.push_back(page_section(
+      "", {},
+      {fmt::format("{} takes {:.4g} ms, of which calls are {:.1f} %: {:.0f} tokens a second. A "
+                   "GPU holds {:.1f} GB; {} sequences fit.{}",
+                   decodes ? "A token" : "The first token", row["time_ms"].get<double>(),
+                   page_percent * row["communication_share"].get<double>(),
+                   row["tokens_per_s"].get<double>(), row["memory_GB"].get<double>(),
+                   row["max_sequences"].get<std::int64_t>(), closing_words(row)),
+       step_assumptions}));
+  answer.sections.push_back(
+      page_section("The time", {parts_chart(row), timeline_chart(program, schedule)}, {}));
+  return answer;
 }
 
-Report program_report(const CallProgram& program, const ProgramSchedule& schedule,
+Answer program_answer(const CallProgram& program, const ProgramSchedule& schedule,
                       const std::string& command) {
-  Report report = head_of(
+  Answer answer = head_of(
       program.name.empty() ? std::string("A program") : fmt::format("Program {}", program.name),
       command);
-  report.sections.push_back(
-      {"",
-       {timeline_chart(program, schedule)},
-       {fmt::format("The program takes {:.1f} us.", 1e6 * schedule.time.value)},
-       {}});
-  ReportTable table{"Groups of ranks", {}, {}};
-  for (std::size_t i = 0; i < program.groups.size(); ++i) {
-    table.rows.push_back(group_record(program, schedule, i));
-  }
-  table.columns = columns_of(table.rows.front());
-  report.sections.push_back({"", {}, {}, {std::move(table)}});
-  return report;
+  AnswerSection groups{"", {timeline_chart(program, schedule)}};
+  groups.tables.push_back(schedule_table(program, schedule));
+  groups.after = {"", fmt::format("The program takes {:.1f} us.", 1e6 * schedule.time.value)};
+  answer.sections.push_back(std::move(groups));
+  return answer;
 }
 
-Report search_report(const std::string& machine, std::span<const Record> rows,
-                     const std::string& command) {
-  Report report =
+Answer search_answer(const std::string& machine, Table layouts, const std::string& command) {
+  const std::vector<Record>& rows = layouts.rows;
+  if (rows.empty()) return head_of("No layout", command);
+  Answer answer =
       head_of(fmt::format("Layouts of {} on {}", rows.front()["model"].get<std::string>(), machine),
               command);
-  ReportChart chart{"The quickest layouts",
-                    "Of those that fit into memory.",
-                    {"step (ms)", AxisScale::linear},
-                    {"", AxisScale::words}};
-  ReportSeries series{"", SeriesMark::bars, 0, false, {}};
+  Chart chart{"The quickest layouts",
+              "Of those that fit into memory.",
+              {"step (ms)", AxisScale::linear},
+              {"", AxisScale::words}};
+  ChartSeries series{"", SeriesMark::bars, 0};
   for (const Record& row : rows) {
     const auto time = row["time_ms"].get<double>();
     series.points.push_back(
@@ -273,47 +237,41 @@ Report search_report(const std::string& machine, std::span<const Record> rows,
                      row["pp"].get<int>(), row["dp"].get<int>(), row["interleave"].get<int>(),
                      row["zero"].get<int>(), row["micro_batch"].get<int>(),
                      row["recompute"].get<std::string>()),
-         {},
-         {},
-         1,
-         fmt::format("{:.1f} ms", time),
-         ""});
+         fmt::format("{:.1f} ms", time)});
   }
   chart.series.push_back(std::move(series));
-  ReportTable table{"", columns_of(rows.front()), {rows.begin(), rows.end()}};
-  report.sections.push_back({"", {std::move(chart)}, {step_assumptions}, {std::move(table)}});
-  return report;
+  answer.sections.push_back(page_section("", {std::move(chart)}, {step_assumptions}));
+  for (Column& column : layouts.columns) {
+    if (column.key != "cp" && column.key != "ep") continue;
+    const auto is_used = [&](const Record& row) { return row[column.key] > 1; };
+    if (std::none_of(rows.begin(), rows.end(), is_used)) column.rank = wide_only;
+  }
+  answer.sections.push_back({"", {}, {}, {std::move(layouts)}});
+  return answer;
 }
 
-Report validation_report(std::span<const Record> rows, const std::string& command) {
-  Report report = head_of("Measured steps and predictions", command);
-  ReportChart chart{"Predicted by measured",
-                    "Each point is a step; the line is where both are equal.",
-                    {"measured (ms)", AxisScale::logarithmic},
-                    {"predicted (ms)", AxisScale::logarithmic}};
-  ReportSeries equal{"equal", SeriesMark::dashes, reference_tone, false, {}};
-  std::vector<std::string> groups;
+Answer validation_answer(std::vector<Record> rows, const std::string& command) {
+  Answer answer = head_of("Measured steps and predictions", command);
+  Chart chart{"Predicted by measured",
+              "Each point is a step; the line is where both are equal.",
+              {"measured (ms)", AxisScale::logarithmic},
+              {"predicted (ms)", AxisScale::logarithmic}};
+  ChartSeries equal{"equal", SeriesMark::dashes, reference_tone};
   std::vector<double> measured;
   for (const Record& row : rows) {
-    const auto group = row["group"].get<std::string>();
-    auto found = std::find(groups.begin(), groups.end(), group);
-    if (found == groups.end()) {
-      groups.push_back(group);
-      chart.series.push_back(
-          {group, SeriesMark::dots, static_cast<int>(groups.size() - 1), false, {}});
-      found = groups.end() - 1;
-    }
-    chart.series[static_cast<std::size_t>(found - groups.begin())].points.push_back(
-        {row["measured_ms"], row["time_ms"], {}, {}, 1, "", row["id"].get<std::string>()});
+    ChartSeries& series = line_called(row["group"].get<std::string>(), chart);
+    series.mark = SeriesMark::dots;
+    series.points.push_back({row["measured_ms"], row["time_ms"], "", row["id"].get<std::string>()});
     measured.push_back(row["measured_ms"].get<double>());
   }
   std::sort(measured.begin(), measured.end());
   for (const double time : measured) equal.points.push_back({time, time});
   chart.series.push_back(std::move(equal));
-  ReportTable table{"", {}, {rows.begin(), rows.end()}};
-  if (!rows.empty()) table.columns = columns_of(rows.front());
-  report.sections.push_back({"", {std::move(chart)}, {}, {std::move(table)}});
-  return report;
+  AnswerSection section = page_section("", {std::move(chart)}, {});
+  if (!rows.empty()) section.tables.push_back({"", columns_of(rows.front()), rows});
+  answer.sections.push_back(std::move(section));
+  answer.rows = std::move(rows);
+  return answer;
 }
 
 }  // namespace collsim::command

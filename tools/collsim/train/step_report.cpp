@@ -50,90 +50,112 @@ std::string layout_words(const TrainingSetup& setup) {
 
 }  // namespace
 
+void add_step_row(const std::string& machine, const TrainingSetup& setup,
+                  const StepPrediction& step, const std::optional<StepPrice>& price, Table& table) {
+  TableRow add(table);
+  const auto unshown = [&](const char* key, Record value) {
+    add({key, key, "", 3, 1, wide_only}, std::move(value));
+  };
+  const double time = in_milliseconds(step.time);
+  unshown("machine", machine);
+  unshown("model", setup.model.name);
+  unshown("gpus", setup.ranks());
+  add({"tp", "tp"}, setup.tensor);
+  add({"pp", "pp"}, setup.pipeline);
+  add({"dp", "dp"}, setup.data);
+  add({"cp", "cp"}, setup.context);
+  add({"ep", "ep"}, setup.expert);
+  add({"interleave", "v"}, setup.interleave);
+  add({"zero", "zero"}, setup.zero);
+  add({"micro_batch", "micro"}, setup.micro_batch);
+  unshown("microbatches", setup.microbatches());
+  unshown("global_batch", setup.global_batch);
+  unshown("sequence", setup.tokens_sequence());
+  unshown("precision", to_string(setup.precision));
+  add({"recompute", "recompute"}, to_string(setup.recompute));
+  add({"time_ms", "time", "(ms)", 1}, time);
+  unshown("time_low_ms", training_range.low * time);
+  unshown("time_high_ms", training_range.high * time);
+  unshown("compute_ms", in_milliseconds(step.computes));
+  add({"wait_ms", "wait", "(ms)", 1}, in_milliseconds(step.waits));
+  for (const char* const name : {"tp", "ep", "pp", "dp", "copies"}) {
+    unshown(fmt::format("exposed_{}_ms", name).c_str(), exposed_of(step, name));
+  }
+  unshown("tokens_per_s", step.tokens_per_second);
+  add({"mfu", "mfu", "(%)", 1, percent}, step.utilisation);
+  add({"memory_GB", "memory", "(GB)", 1}, step.memory.all() / giga);
+  unshown("fits", step.fits);
+  unshown("cost_per_million_tokens", price ? Record(token_cost(setup, step, *price)) : Record());
+}
+
 Record step_record(const std::string& machine, const TrainingSetup& setup,
                    const StepPrediction& step, const std::optional<StepPrice>& price) {
-  Record row;
-  row["machine"] = machine;
-  row["model"] = setup.model.name;
-  row["gpus"] = setup.ranks();
-  row["tp"] = setup.tensor;
-  row["pp"] = setup.pipeline;
-  row["dp"] = setup.data;
-  row["cp"] = setup.context;
-  row["ep"] = setup.expert;
-  row["interleave"] = setup.interleave;
-  row["zero"] = setup.zero;
-  row["micro_batch"] = setup.micro_batch;
-  row["microbatches"] = setup.microbatches();
-  row["global_batch"] = setup.global_batch;
-  row["sequence"] = setup.tokens_sequence();
-  row["precision"] = to_string(setup.precision);
-  row["recompute"] = to_string(setup.recompute);
-  row["time_ms"] = in_milliseconds(step.time);
-  row["time_low_ms"] = training_range.low * in_milliseconds(step.time);
-  row["time_high_ms"] = training_range.high * in_milliseconds(step.time);
-  row["compute_ms"] = in_milliseconds(step.computes);
-  row["wait_ms"] = in_milliseconds(step.waits);
-  for (const char* const name : {"tp", "ep", "pp", "dp", "copies"}) {
-    row[fmt::format("exposed_{}_ms", name)] = exposed_of(step, name);
-  }
-  row["tokens_per_s"] = step.tokens_per_second;
-  row["mfu"] = step.utilisation;
-  row["memory_GB"] = step.memory.all() / giga;
-  row["fits"] = step.fits;
-  row["cost_per_million_tokens"] =
-      price ? Record(token_cost(setup, step, *price)) : Record(nullptr);
-  return row;
+  Table table;
+  add_step_row(machine, setup, step, price, table);
+  return std::move(table.rows.front());
 }
 
-void print_step(const std::string& machine, const TrainingSetup& setup, const StepPrediction& step,
-                const std::optional<StepPrice>& price, std::ostream& out) {
-  fmt::print(out, "{} on {} GPUs of {}: {}\n", setup.model.name, setup.ranks(), machine,
-             layout_words(setup));
-  fmt::print(out, "{} sequences of {} tokens, {} microbatches of {}; {}, recompute {}\n\n",
-             setup.global_batch, setup.tokens_sequence(), setup.microbatches(), setup.micro_batch,
-             to_string(setup.precision), to_string(setup.recompute));
-  const double all = step.time.value;
-  const auto line = [&](const std::string& name, Seconds time) {
-    fmt::print(out, "  {:<28}{:>12.1f} ms {:>6.1f} %\n", name, in_milliseconds(time),
-               percent * time.value / all);
+namespace {
+
+std::string memory_words(const StepMemory& memory) {
+  return fmt::format("parameters {:.1f}, gradients {:.1f}, optimizer {:.1f}, activations {:.1f}",
+                     memory.parameters / giga, memory.gradients / giga, memory.optimizer / giga,
+                     memory.activations / giga);
+}
+
+/// Where the time of a step goes.
+std::vector<Fact> time_facts(const StepPrediction& step) {
+  const auto part = [&](std::string name, Seconds time) {
+    return Fact{std::move(name), fmt::format("{:>6.1f} %", percent * time.value / step.time.value),
+                in_milliseconds(time), "ms"};
   };
-  line("step", step.time);
-  fmt::print(out, "  {:<28}{:>12.1f} to {:.1f} ms\n", "8 of 10 such steps took",
-             training_range.low * in_milliseconds(step.time),
-             training_range.high * in_milliseconds(step.time));
-  line("kernels", step.computes);
-  for (const auto& [name, time] : step.exposed) line(fmt::format("exposed {}", name), time);
-  line("waits (bubbles)", step.waits);
-  fmt::print(out, "\n  {:<28}{:>12.0f}\n", "tokens a second", step.tokens_per_second);
-  fmt::print(out, "  {:<28}{:>12.1f} %\n", "model FLOPs utilisation", percent * step.utilisation);
-  const StepMemory& memory = step.memory;
-  fmt::print(out,
-             "  {:<28}{:>12.1f} GB: parameters {:.1f}, gradients {:.1f}, optimizer {:.1f}, "
-             "activations {:.1f}\n",
-             step.fits ? "memory of a GPU" : "memory of a GPU (too much)", memory.all() / giga,
-             memory.parameters / giga, memory.gradients / giga, memory.optimizer / giga,
-             memory.activations / giga);
-  if (price) {
-    fmt::print(out, "  {:<28}{:>12.4f} {} ({} a GPU and hour: {})\n", "a million tokens",
-               token_cost(setup, step, *price), price->currency, price->per_hour, price->source);
+  const double time = in_milliseconds(step.time);
+  std::vector<Fact> facts{part("step", step.time),
+                          {"8 of 10 such steps took", "", training_range.low * time,
+                           fmt::format("to {:.1f} ms", training_range.high * time)},
+                          part("kernels", step.computes)};
+  for (const auto& [name, exposed] : step.exposed) {
+    facts.push_back(part(fmt::format("exposed {}", name), exposed));
   }
+  facts.push_back(part("waits (bubbles)", step.waits));
+  return facts;
 }
 
-void print_division(const TrainingSetup& setup, const StepPrediction& step, std::ostream& out) {
+}  // namespace
+
+Fact token_fact(double cost, const StepPrice& price) {
+  return {"a million tokens", fmt::format("({} a GPU and hour: {})", price.per_hour, price.source),
+          cost, price.currency, 4};
+}
+
+void add_step(const std::string& machine, const TrainingSetup& setup, const StepPrediction& step,
+              const std::optional<StepPrice>& price, Answer& answer) {
+  answer.head(
+      {fmt::format("{} on {} GPUs of {}: {}", setup.model.name, setup.ranks(), machine,
+                   layout_words(setup)),
+       fmt::format("{} sequences of {} tokens, {} microbatches of {}; {}, recompute {}",
+                   setup.global_batch, setup.tokens_sequence(), setup.microbatches(),
+                   setup.micro_batch, to_string(setup.precision), to_string(setup.recompute))});
+  std::vector<Fact> rates{{"tokens a second", "", step.tokens_per_second, "", 0},
+                          {"model FLOPs utilisation", "", percent * step.utilisation, "%"},
+                          {step.fits ? "memory of a GPU" : "memory of a GPU (too much)",
+                           memory_words(step.memory), step.memory.all() / giga, "GB:"}};
+  if (price) rates.push_back(token_fact(token_cost(setup, step, *price), *price));
+  answer.figures(time_facts(step));
+  answer.figures(std::move(rates));
+}
+
+std::string division_words(const TrainingSetup& setup, const StepPrediction& step) {
   if (step.shares.empty()) {
-    fmt::print(out,
-               "\nBy speed no replica gets more than {} microbatches: equal "
-               "parts are as quick.\n",
-               setup.microbatches());
-    return;
+    return fmt::format(
+        "By speed no replica gets more than {} microbatches: equal parts are as quick.",
+        setup.microbatches());
   }
-  fmt::print(out,
-             "\nReplicas x microbatches by speed: {}; with equal parts ({}) "
-             "the step takes {:.1f} "
-             "ms, {:+.1f} %.\n",
-             to_string(step.shares), setup.microbatches(), in_milliseconds(step.equal),
-             percent * (step.equal.value / step.time.value - 1));
+  return fmt::format(
+      "Replicas x microbatches by speed: {}; with equal parts ({}) the step takes {:.1f} ms, "
+      "{:+.1f} %.",
+      to_string(step.shares), setup.microbatches(), in_milliseconds(step.equal),
+      percent * (step.equal.value / step.time.value - 1));
 }
 
 void add_division(Record& row, const StepPrediction& step) {
@@ -141,59 +163,30 @@ void add_division(Record& row, const StepPrediction& step) {
   row["shares"] = to_string(step.shares);
 }
 
-void print_layouts(std::span<const FoundLayout> layouts, std::ostream& out) {
-  const auto any = [&](auto&& has) { return std::any_of(layouts.begin(), layouts.end(), has); };
-  const bool by_context = any([](const FoundLayout& each) { return each.setup.context > 1; });
-  const bool by_expert = any([](const FoundLayout& each) { return each.setup.expert > 1; });
-  fmt::print(out, "#{:>4}{:>5}{:>6}{}{}{:>5}{:>6}{:>6}{:>11}{:>13}{:>8}{:>10}{:>9}\n", "tp", "pp",
-             "dp", by_context ? "   cp" : "", by_expert ? "   ep" : "", "v", "zero", "micro",
-             "recompute", "time (ms)", "mfu %", "wait (ms)", "mem (GB)");
-  for (const FoundLayout& each : layouts) {
-    const TrainingSetup& setup = each.setup;
-    fmt::print(out, " {:>4}{:>5}{:>6}", setup.tensor, setup.pipeline, setup.data);
-    if (by_context) fmt::print(out, "{:>5}", setup.context);
-    if (by_expert) fmt::print(out, "{:>5}", setup.expert);
-    fmt::print(out, "{:>5}{:>6}{:>6}{:>11}{:>13.1f}{:>8.1f}{:>10.1f}{:>9.1f}\n", setup.interleave,
-               setup.zero, setup.micro_batch, to_string(setup.recompute),
-               in_milliseconds(each.step.time), percent * each.step.utilisation,
-               in_milliseconds(each.step.waits), each.step.memory.all() / giga);
-  }
+std::vector<Column> columns_of(const Record& row) {
+  std::vector<Column> columns;
+  for (const auto& [key, value] : row.items()) columns.push_back({key, key, "", 3});
+  return columns;
 }
 
-Record group_record(const CallProgram& program, const ProgramSchedule& schedule,
-                    std::size_t group) {
-  const GroupSchedule& times = schedule.groups[group];
-  Record row;
-  row["group"] = program.groups[group].name;
-  row["ranks"] = program.groups[group].ranks.size();
-  row["end_us"] = in_microseconds(times.end);
-  row["compute_us"] = in_microseconds(times.computes);
-  row["wait_us"] = in_microseconds(times.waits);
-  for (const ProgramCommunicator& each : program.communicators) {
-    const auto found = times.exposed.find(each.name);
-    row[fmt::format("exposed_{}_us", each.name)] =
-        found == times.exposed.end() ? 0.0 : in_microseconds(found->second);
-  }
-  return row;
-}
-
-void print_schedule(const CallProgram& program, const ProgramSchedule& schedule,
-                    std::ostream& out) {
-  fmt::print(out, "{:<14}{:>7}{:>13}{:>14}{:>12}  exposed (us)\n", "# group", "ranks", "end (us)",
-             "kernels (us)", "wait (us)");
+Table schedule_table(const CallProgram& program, const ProgramSchedule& schedule) {
+  Table table;
   for (std::size_t i = 0; i < program.groups.size(); ++i) {
     const GroupSchedule& times = schedule.groups[i];
-    std::string exposed;
-    for (const auto& [name, time] : times.exposed) {
-      exposed +=
-          fmt::format("{}{} {:.1f}", exposed.empty() ? "" : ", ", name, in_microseconds(time));
+    TableRow add(table);
+    add({"group", "group"}, program.groups[i].name);
+    add({"ranks", "ranks"}, program.groups[i].ranks.size());
+    add({"end_us", "end", "(us)", 1}, in_microseconds(times.end));
+    add({"compute_us", "kernels", "(us)", 1}, in_microseconds(times.computes));
+    add({"wait_us", "wait", "(us)", 1}, in_microseconds(times.waits));
+    for (const ProgramCommunicator& each : program.communicators) {
+      const auto found = times.exposed.find(each.name);
+      add({fmt::format("exposed_{}_us", each.name), fmt::format("exposed {}", each.name), "(us)",
+           1},
+          found == times.exposed.end() ? 0.0 : in_microseconds(found->second));
     }
-    fmt::print(out, "{:<14}{:>7}{:>13.1f}{:>14.1f}{:>12.1f}  {}\n", program.groups[i].name,
-               program.groups[i].ranks.size(), in_microseconds(times.end),
-               in_microseconds(times.computes), in_microseconds(times.waits),
-               exposed.empty() ? "-" : exposed);
   }
-  fmt::print(out, "\nall: {:.1f} us\n", in_microseconds(schedule.time));
+  return table;
 }
 
 namespace {
@@ -267,18 +260,25 @@ Record comparison_record(const StepComparison& comparison) {
   return all;
 }
 
-void print_scores(const PublishedSteps& steps, std::span<const StepScore> scores,
-                  std::ostream& out) {
-  fmt::print(out, "{:<18}{:>6}{:>9}{:>9}{:>9}{:>7}   {:>9}{:>7}\n", "# group", "rows", "mean %",
-             "median %", "bias %", "tau", "formula %", "tau");
+AnswerSection score_section(const PublishedSteps& steps, std::span<const StepScore> scores) {
+  Table table;
   for (const StepScore& each : scores) {
-    fmt::print(out, "{:<18}{:>6}{:>9.1f}{:>9.1f}{:>+9.1f}{:>7.2f}   {:>9.1f}{:>7.2f}\n", each.group,
-               each.rows, percent * each.mean_error, percent * each.median_error,
-               percent * each.bias, each.tau, percent * each.formula_error, each.formula_tau);
+    TableRow add(table);
+    add({"group", "group"}, each.group);
+    add({"rows", "rows"}, each.rows);
+    add({"mean", "mean", "(%)", 1, percent}, each.mean_error);
+    add({"median", "median", "(%)", 1, percent}, each.median_error);
+    add({"bias", "bias", "(%)", 1, percent, 0, 0, true}, each.bias);
+    add({"tau", "tau"}, each.tau);
+    add({"formula", "formula", "(%)", 1, percent}, each.formula_error);
+    add({"formula_tau", "tau"}, each.formula_tau);
   }
+  AnswerSection section;
+  section.tables.push_back(std::move(table));
   for (const auto& [reason, rows] : steps.left_out) {
-    fmt::print(out, "left out: {} ({})\n", rows, reason);
+    section.after.push_back(labelled("left out", fmt::format("{} ({})", rows, reason)));
   }
+  return section;
 }
 
 }  // namespace collsim::command

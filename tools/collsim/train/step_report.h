@@ -9,7 +9,7 @@
 #include "models/program/program_schedule.h"
 #include "models/workload/published_steps.h"
 #include "models/workload/training_step.h"
-#include "tools/collsim/report/records.h"
+#include "tools/collsim/report/answer.h"
 
 namespace collsim::command {
 
@@ -20,34 +20,38 @@ struct StepPrice {
   std::string source{};
 };
 
-/// A step as a row for programs.
+/// Adds a step to a table of layouts.
+void add_step_row(const std::string& machine, const TrainingSetup& setup,
+                  const StepPrediction& step, const std::optional<StepPrice>& price, Table& table);
+/// The step as a row for programs.
 Record step_record(const std::string& machine, const TrainingSetup& setup,
                    const StepPrediction& step, const std::optional<StepPrice>& price);
 
-/// A step in words: its time and parts, memory by part, speed, cost.
-void print_step(const std::string& machine, const TrainingSetup& setup, const StepPrediction& step,
-                const std::optional<StepPrice>& price, std::ostream& out);
+/// What a million tokens cost.
+Fact token_fact(double cost, const StepPrice& price);
+
+/// Adds a step in words: its time and parts, memory by part, speed, cost.
+void add_step(const std::string& machine, const TrainingSetup& setup, const StepPrediction& step,
+              const std::optional<StepPrice>& price, Answer& answer);
 
 /// Says how a batch is divided by speed, and what the step takes with equal parts; the same in a
 /// row.
-void print_division(const TrainingSetup& setup, const StepPrediction& step, std::ostream& out);
+std::string division_words(const TrainingSetup& setup, const StepPrediction& step);
 void add_division(Record& row, const StepPrediction& step);
 
-/// Layouts, one a line.
-void print_layouts(std::span<const FoundLayout> layouts, std::ostream& out);
+/// A column for each key of the row.
+std::vector<Column> columns_of(const Record& row);
 
-/// What a group of ranks of a program does, as a row for programs.
-Record group_record(const CallProgram& program, const ProgramSchedule& schedule, std::size_t group);
-/// All of them, as a table.
-void print_schedule(const CallProgram& program, const ProgramSchedule& schedule, std::ostream& out);
+/// What the groups of ranks of a program do.
+Table schedule_table(const CallProgram& program, const ProgramSchedule& schedule);
 
 /// When each stream of each group does what: a line a stream, a letter for the op that takes most
 /// of a column's time (of its name; small where calls wait for others), a dot for nothing.
 void print_timeline(const CallProgram& program, const ProgramSchedule& schedule, std::ostream& out);
 
-/// Published steps beside predictions, as rows for programs; scores by group, as a table.
+/// A published step beside its prediction, as a row for programs.
 Record comparison_record(const StepComparison& comparison);
-void print_scores(const PublishedSteps& steps, std::span<const StepScore> scores,
-                  std::ostream& out);
+/// Scores by group, and what was left out.
+AnswerSection score_section(const PublishedSteps& steps, std::span<const StepScore> scores);
 
 }  // namespace collsim::command

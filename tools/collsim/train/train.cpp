@@ -60,19 +60,10 @@ void run_program(const StepRequest& request, const std::string& file, std::ostre
   count_alike(program, machine.per_node());
   const ProgramSchedule schedule = machine.schedule(program);
   write_trace(values, program, schedule);
-  Answer answer;
-  answer.report = [&] { return program_report(program, schedule, request.command); };
-  answer.print = [&](std::ostream& to) {
-    print_schedule(program, schedule, to);
-    if (values["timeline"].as<bool>()) print_timeline(program, schedule, to);
-  };
-  answer.rows = [&] {
-    std::vector<Record> rows;
-    for (std::size_t i = 0; i < program.groups.size(); ++i) {
-      rows.push_back(group_record(program, schedule, i));
-    }
-    return rows;
-  };
+  Answer answer = program_answer(program, schedule, request.command);
+  if (values["timeline"].as<bool>()) {
+    answer.draw([&](std::ostream& to) { print_timeline(program, schedule, to); });
+  }
   write_answer(format_option(values), answer, out);
 }
 
@@ -89,19 +80,13 @@ int search(const StepRequest& request, const std::string& name, const MachineCal
   const auto& counts = found.counts;
   if (layouts.empty()) fmt::print(err, "collsim: {}\n", why_none(counts, wanted.setup));
   const auto price = price_of(StepMachine(calls, table).kernels().gpu().gpu);
-  std::vector<Record> rows;
-  rows.reserve(layouts.size());
+  Table rows;
   for (const FoundLayout& each : layouts) {
-    rows.push_back(step_record(name, each.setup, each.step, price));
+    add_step_row(name, each.setup, each.step, price, rows);
   }
-  Answer answer;
-  answer.print = [&](std::ostream& to) {
-    if (!layouts.empty()) print_layouts(layouts, to);
-    fmt::print(err, "collsim: {} layouts fit\n", counts.fit);
-  };
-  answer.rows = [&] { return rows; };
-  answer.report = [&] { return search_report(name, rows, request.command); };
-  write_answer(format_option(request.values), answer, out);
+  const Format format = format_option(request.values);
+  write_answer(format, search_answer(name, std::move(rows), request.command), out);
+  if (format == Format::table) fmt::print(err, "collsim: {} layouts fit\n", counts.fit);
   return layouts.empty() ? exit_answer_is_no : exit_ok;
 }
 
@@ -126,13 +111,12 @@ int infer(const StepRequest& request, const std::string& name, StepMachine& mach
   const ProgramSchedule schedule = machine.schedule(program);
   write_trace(request.values, program, schedule);
   const Record row = inference_record(name, setup, step, price);
-  Answer answer;
-  answer.print = [&](std::ostream& to) {
-    print_inference(name, setup, step, price, to);
-    if (request.values["timeline"].as<bool>()) print_timeline(program, schedule, to);
-  };
-  answer.rows = [&] { return std::vector<Record>{row}; };
-  answer.report = [&] { return inference_report(row, program, schedule, request.command); };
+  Answer answer = inference_answer(row, program, schedule, request.command);
+  add_inference(name, setup, step, price, answer);
+  if (request.values["timeline"].as<bool>()) {
+    answer.draw([&](std::ostream& to) { print_timeline(program, schedule, to); });
+  }
+  add_numbers(row, answer);
   write_answer(format_option(request.values), answer, out);
   return step.fits ? exit_ok : exit_answer_is_no;
 }
@@ -177,22 +161,23 @@ int train(const StepRequest& request, const std::string& name, StepMachine& mach
   write_trace(values, program, schedule);
   Record row = step_record(name, setup, step, price);
   if (by_speed) add_division(row, step);
-  Answer answer;
-  answer.print = [&](std::ostream& to) {
-    print_step(name, setup, step, price, to);
-    if (by_speed) print_division(setup, step, to);
-    if (straggler) print_straggler(*straggler, step, machine.predict(setup), to);
-    print_buckets(buckets, to);
-    if (values["advise"].as<bool>()) print_remedies(step, remedies, to);
-    if (!values["timeline"].as<bool>()) return;
-    fmt::print(to, "\n{} of {} microbatches:", std::min(setup.microbatches(), 2 * setup.pipeline),
-               setup.microbatches());
-    print_timeline(program, schedule, to);
-  };
-  answer.rows = [&] { return std::vector<Record>{row}; };
-  answer.report = [&] {
-    return step_page({row, buckets, remedies, program, schedule, request.command});
-  };
+  Answer answer = step_answer(row, program, schedule, request.command);
+  add_step(name, setup, step, price, answer);
+  if (by_speed) answer.say(division_words(setup, step));
+  if (straggler) answer.say(straggler_words(*straggler, step, machine.predict(setup)));
+  if (!buckets.empty()) {
+    answer.sections.push_back({"", {}, {}, {bucket_table(buckets)}});
+    answer.sections.back().apart = true;
+  }
+  if (values["advise"].as<bool>()) answer.sections.push_back(remedy_section(step, remedies));
+  if (values["timeline"].as<bool>()) {
+    answer.draw([&](std::ostream& to) {
+      fmt::print(to, "\n{} of {} microbatches:", std::min(setup.microbatches(), 2 * setup.pipeline),
+                 setup.microbatches());
+      print_timeline(program, schedule, to);
+    });
+  }
+  add_numbers(row, answer);
   const Format format = format_option(values);
   require_heeded(
       values, {{"advise", format == Format::table || is_report(format), "--format table or html"}});
@@ -220,13 +205,11 @@ void validate(const StepRequest& request, std::ostream& out) {
   const PublishedSteps steps = load_published_steps(
       find_data_file(request.values["validate"].as<std::string>(), "recordings/steps"));
   const auto comparisons = compare_steps(steps, load_kernel_table());
-  Answer answer;
   std::vector<Record> rows;
   rows.reserve(comparisons.size());
   for (const StepComparison& each : comparisons) rows.push_back(comparison_record(each));
-  answer.print = [&](std::ostream& to) { print_scores(steps, score_steps(comparisons), to); };
-  answer.rows = [&] { return rows; };
-  answer.report = [&] { return validation_report(rows, request.command); };
+  Answer answer = validation_answer(std::move(rows), request.command);
+  answer.sections.push_back(score_section(steps, score_steps(comparisons)));
   write_answer(format_option(request.values), answer, out);
 }
 

@@ -1,12 +1,10 @@
 #include "tools/collsim/train/what_if.h"
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <ostream>
 #include <utility>
 
 #include "models/planning/change.h"
@@ -144,17 +142,18 @@ const BucketTime& quickest(std::span<const BucketTime> buckets) {
   return *best;
 }
 
-void print_buckets(std::span<const BucketTime> buckets, std::ostream& out) {
-  if (buckets.empty()) return;
-  fmt::print(out, "\n{:<10}{:>12}{:>18}\n", "# bucket", "step (ms)", "exposed dp (ms)");
-  const BucketTime& best = quickest(buckets);
+Table bucket_table(std::span<const BucketTime> buckets) {
+  Table table;
   for (const BucketTime& each : buckets) {
     const auto exposed = each.step.exposed.find("dp");
-    fmt::print(out, "{:<10}{:>12.1f}{:>18.1f}{}\n",
-               fmt::format("{} MiB", each.bucket.count / mebibyte), in_ms * each.step.time.value,
-               exposed == each.step.exposed.end() ? 0 : in_ms * exposed->second.value,
-               each.bucket == best.bucket ? "  taken" : "");
+    TableRow add(table);
+    add({"bucket", "bucket"}, fmt::format("{} MiB", each.bucket.count / mebibyte));
+    add({"step_ms", "step", "(ms)", 1}, in_ms * each.step.time.value);
+    add({"exposed_dp_ms", "exposed dp", "(ms)", 1},
+        exposed == each.step.exposed.end() ? 0.0 : in_ms * exposed->second.value);
+    add({"mark", ""}, each.bucket == quickest(buckets).bucket ? "taken" : "");
   }
+  return table;
 }
 
 std::vector<Remedy> try_remedies(const RemedyRequest& request) {
@@ -183,30 +182,32 @@ double communication_share(const StepPrediction& step) {
   return exposed.value / step.time.value;
 }
 
-void print_remedies(const StepPrediction& step, std::span<const Remedy> remedies,
-                    std::ostream& out) {
+AnswerSection remedy_section(const StepPrediction& step, std::span<const Remedy> remedies) {
   const double share = communication_share(step);
-  fmt::print(out, "\nCommunication that nothing hides is {:.1f} % of the step{}.\n",
-             in_percent * share,
-             share > much_communication ? ", which is much" : ": compute is the larger part");
-  if (remedies.empty()) {
-    fmt::print(out, "Nothing that was tried gains 1 % or more.\n");
-    return;
-  }
-  fmt::print(out, "{:<48}{:>12}{:>8}\n", "# remedy", "step (ms)", "gain %");
+  AnswerSection section;
+  section.apart = true;
+  section.notes.emplace_back(
+      fmt::format("Communication that nothing hides is {:.1f} % of the step{}.", in_percent * share,
+                  share > much_communication ? ", which is much" : ": compute is the larger part"));
+  if (remedies.empty()) section.notes.emplace_back("Nothing that was tried gains 1 % or more.");
+  Table table;
   for (const Remedy& each : remedies) {
-    fmt::print(out, "{:<48}{:>12.1f}{:>8.1f}\n", each.what, in_ms * each.time.value,
-               in_percent * each.gain);
+    TableRow add(table);
+    add({"remedy", "remedy"}, each.what);
+    add({"step_ms", "step", "(ms)", 1}, in_ms * each.time.value);
+    add({"gain", "gain", "(%)", 1, in_percent}, each.gain);
   }
+  section.tables.push_back(std::move(table));
+  return section;
 }
 
-void print_straggler(const Straggler& straggler, const StepPrediction& with,
-                     const StepPrediction& without, std::ostream& out) {
-  fmt::print(out,
-             "\nRank {} takes {:g} times as long for its kernels: the step takes {:.1f} ms more "
-             "({:+.1f} %), since all wait for it.\n",
-             straggler.rank, straggler.slower, in_ms * (with.time - without.time).value,
-             in_percent * (with.time.value / without.time.value - 1));
+std::string straggler_words(const Straggler& straggler, const StepPrediction& with,
+                            const StepPrediction& without) {
+  return fmt::format(
+      "Rank {} takes {:g} times as long for its kernels: the step takes {:.1f} ms more ({:+.1f} "
+      "%), since all wait for it.",
+      straggler.rank, straggler.slower, in_ms * (with.time - without.time).value,
+      in_percent * (with.time.value / without.time.value - 1));
 }
 
 }  // namespace collsim::command

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <boost/program_options.hpp>
-#include <iosfwd>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "models/workload/training_step.h"
+#include "tools/collsim/report/answer.h"
 
 namespace collsim::command {
 
@@ -23,8 +23,8 @@ std::vector<BucketTime> try_buckets(StepMachine& machine, const TrainingSetup& s
                                     const std::optional<Straggler>& straggler);
 /// The quickest, the largest of those that are within 0.1 %: fewer calls.
 const BucketTime& quickest(std::span<const BucketTime> buckets);
-/// A table of them; nothing where there are none.
-void print_buckets(std::span<const BucketTime> buckets, std::ostream& out);
+/// All of them, with the quickest marked.
+Table bucket_table(std::span<const BucketTime> buckets);
 
 /// Something that was done about communication, and how long a step takes then.
 struct Remedy {
@@ -48,12 +48,11 @@ struct RemedyRequest {
 /// those that gain 1 % or more and fit into memory, the best first.
 std::vector<Remedy> try_remedies(const RemedyRequest& request);
 /// Says what share of a step is communication, and what can be done about it.
-void print_remedies(const StepPrediction& step, std::span<const Remedy> remedies,
-                    std::ostream& out);
+AnswerSection remedy_section(const StepPrediction& step, std::span<const Remedy> remedies);
 
 /// Says what a straggler costs beside the step without it.
-void print_straggler(const Straggler& straggler, const StepPrediction& with,
-                     const StepPrediction& without, std::ostream& out);
+std::string straggler_words(const Straggler& straggler, const StepPrediction& with,
+                            const StepPrediction& without);
 
 /// The share of a step in which nothing but calls runs.
 double communication_share(const StepPrediction& step);

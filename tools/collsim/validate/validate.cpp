@@ -24,7 +24,6 @@
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/core/warnings.h"
 #include "tools/collsim/report/answer.h"
-#include "tools/collsim/report/report.h"
 #include "tools/collsim/request/collective_option.h"
 #include "tools/collsim/request/recorded_input.h"
 #include "tools/collsim/request/word_options.h"
@@ -221,17 +220,13 @@ int run_validate(std::span<const std::string> args, std::ostream& out, std::ostr
   const ValidationReport report = validate_files(
       (*values)["recording"].as<std::vector<std::string>>(), *values, options, is_answered, err);
   print_warnings(report.validation.warnings, err);
-  Answer answer;
-  answer.print = [&](std::ostream& to) { print_validation_table(report, to); };
-  answer.rows = [&] { return validation_rows(report); };
-  answer.no_row = no_validation_row;
-  answer.document = [&] { return validation_document(report); };
-  answer.report = [&] { return report_of(report, command_text("validate", args)); };
-  write_answer(format_option(*values), answer, out);
+  write_answer(format_option(*values), answer_of(report, command_text("validate", args)), out);
   const auto failed = failures(requirements, report.validation.rows);
   for (const std::string& failure : failed) fmt::print(err, "collsim: {}\n", failure);
   if (format_option(*values) == Format::csv || format_option(*values) == Format::jsonl) {
-    print_left_out(report.validation.left_out, err);  // their rows cannot say it
+    Answer left_out;  // their rows cannot say it
+    left_out.sections.push_back(left_out_section(report.validation.left_out));
+    write_answer(Format::table, left_out, err);
   }
   if (report.validation.rows.empty()) fmt::print(err, "collsim: no row is compared\n");
   is_answered = is_answered && failed.empty() && !report.validation.rows.empty();

@@ -1,97 +1,101 @@
 #include "tools/collsim/validate/validation_report.h"
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
-#include <cmath>
-#include <ostream>
+#include <utility>
 
 namespace collsim::command {
 
 namespace {
 
-std::string percent(const Score& score, double Score::*figure) {
-  return score.rows == 0 ? "-" : fmt::format("{:.1f}", 100 * (score.*figure));
-}
+constexpr double in_percent = 100;
 
-void print_score(const std::string& name, const FamilyScore& score, std::size_t width,
-                 std::ostream& out) {
-  std::string line = fmt::format("{:<{}} {:>5}", name, width, score.all.rows);
-  for (const Score& band : score.bands)
-    line += fmt::format(" {:>8}", percent(band, &Score::median));
-  for (double Score::*figure :
-       {&Score::median, &Score::mean, &Score::p90, &Score::worst, &Score::bias}) {
-    line += fmt::format(" {:>7}", percent(score.all, figure));
+void add_score(const std::string& name, const FamilyScore& score, Table& table) {
+  TableRow add(table);
+  const auto figure = [&](const char* key, const char* title, const char* of, const Score& each,
+                          double Score::*value) {
+    add({key, title, of, 1, in_percent}, each.rows == 0 ? Record() : Record(each.*value));
+  };
+  add({"family", "family"}, name);
+  add({"rows", "rows"}, score.all.rows);
+  for (std::size_t band = 0; band < score.bands.size(); ++band) {
+    const std::string range(size_band_names.at(band));
+    figure(range.c_str(), range.c_str(), "median", score.bands.at(band), &Score::median);
   }
-  fmt::print(out, "{} | {:>7} {:>7}\n", line, percent(score.nccl, &Score::median),
-             percent(score.nccl, &Score::mean));
+  figure("median", "median", "all", score.all, &Score::median);
+  figure("mean", "mean", "all", score.all, &Score::mean);
+  figure("p90", "p90", "all", score.all, &Score::p90);
+  figure("worst", "worst", "all", score.all, &Score::worst);
+  figure("bias", "bias", "all", score.all, &Score::bias);
+  figure("nccl_median", "median", "NCCL's", score.nccl, &Score::median);
+  figure("nccl_mean", "mean", "NCCL's", score.nccl, &Score::mean);
 }
 
-void print_scores(const std::vector<ValidatedRow>& rows, std::ostream& out) {
-  const std::vector<FamilyScore> scores = family_scores(rows);
-  std::size_t width = std::string_view("all").size();
-  for (const FamilyScore& score : scores) width = std::max(width, describe(score.family).size());
-  fmt::print(out, "{:<{}} {:>5} {:>35} {:>39} | {:>15}\n", "error in %", width, "rows",
-             "median by size", "all sizes", "NCCL's own");
-  std::string head = fmt::format("{:<{}} {:>5}", "", width, "");
-  for (const std::string_view band : size_band_names) head += fmt::format(" {:>8}", band);
-  fmt::print(out, "{} {:>7} {:>7} {:>7} {:>7} {:>7} | {:>7} {:>7}\n", head, "median", "mean", "p90",
-             "worst", "bias", "median", "mean");
-  for (const FamilyScore& score : scores) print_score(describe(score.family), score, width, out);
-  print_score("all", total_score(rows), width, out);
+/// Errors by family: the median of each band of sizes, figures of all sizes, and NCCL's own.
+Table score_table(const std::vector<ValidatedRow>& rows) {
+  Table table;
+  table.title = "errors in % of the measured time";
+  for (const FamilyScore& score : family_scores(rows)) {
+    add_score(describe(score.family), score, table);
+  }
+  add_score("all", total_score(rows), table);
+  return table;
 }
 
-void print_agreement(std::string_view what, const Agreement& agreement, std::ostream& out) {
-  if (agreement.rows == 0) return;
-  fmt::print(out, "  {:<10} as recorded in {} of {} rows ({:.1f} %)\n", what, agreement.same,
-             agreement.rows, 100 * agreement.share());
-}
-
-void print_choices(const std::vector<ValidatedRow>& rows, std::ostream& out) {
+std::vector<Fact> choice_facts(const std::vector<ValidatedRow>& rows) {
   const ChoiceAgreement agreement = choice_agreement(rows);
-  if (agreement.algorithm.rows + agreement.protocol.rows + agreement.channels.rows == 0) return;
-  fmt::print(out, "\nwhat NCCL chose, in rows that did not force it\n");
-  print_agreement("algorithm", agreement.algorithm, out);
-  print_agreement("protocol", agreement.protocol, out);
-  print_agreement("channels", agreement.channels, out);
+  std::vector<Fact> facts;
+  for (const auto& [what, of] : {std::pair{"algorithm", &agreement.algorithm},
+                                 {"protocol", &agreement.protocol},
+                                 {"channels", &agreement.channels}}) {
+    if (of->rows == 0) continue;
+    facts.push_back({what, fmt::format("as recorded in {} of {} rows ({:.1f} %)", of->same,
+                                       of->rows, in_percent * of->share())});
+  }
+  return facts;
 }
 
-void print_pairs(const Comparison& comparison, std::ostream& out) {
+Fact regret_fact(const char* who, const Regret& regret) {
+  return {who, fmt::format("best at {} of {} sizes; loses {:.1f} % on average, {:.1f} % at worst",
+                           regret.best, regret.sizes, in_percent * regret.mean,
+                           in_percent * regret.worst)};
+}
+
+/// What is fastest at which size, of each two ways, and what following choices loses.
+AnswerSection comparison_section(const Comparison& comparison) {
+  AnswerSection section{
+      fmt::format("{}: what is fastest at which size", describe(comparison.family))};
   for (const ComparisonPair& pair : comparison.pairs) {
-    const auto line = [&](std::string_view who, const Crossover& crossover) {
-      fmt::print(out, "    {:<10} {}\n", who, to_string(crossover, pair.first, pair.second));
+    const auto add = [&](const char* who, const Crossover& crossover) {
+      section.facts.push_back(
+          {fmt::format("  {}", who), to_string(crossover, pair.first, pair.second)});
     };
-    fmt::print(out, "  {} and {}, {} sizes\n", pair.first, pair.second, pair.sizes);
-    line("measured", pair.measured);
-    line("predicted", pair.predicted);
-    if (pair.nccl) line("NCCL", *pair.nccl);
+    section.facts.push_back(
+        {fmt::format("{} and {}, {} sizes", pair.first, pair.second, pair.sizes)});
+    add("measured", pair.measured);
+    add("predicted", pair.predicted);
+    if (pair.nccl) add("NCCL", *pair.nccl);
   }
-}
-
-void print_regret(std::string_view who, const Regret& regret, std::ostream& out) {
-  if (regret.sizes == 0) return;
-  fmt::print(out, "  {:<18} best at {} of {} sizes; loses {:.1f} % on average, {:.1f} % at worst\n",
-             who, regret.best, regret.sizes, 100 * regret.mean, 100 * regret.worst);
-}
-
-void print_comparisons(const std::vector<ValidatedRow>& rows, std::ostream& out) {
-  for (const Comparison& comparison : comparisons(rows)) {
-    fmt::print(out, "\n{}: what is fastest at which size\n", describe(comparison.family));
-    print_pairs(comparison, out);
-    print_regret("collsim's choice", comparison.ours, out);
-    print_regret("NCCL's choice", comparison.nccl, out);
+  if (comparison.ours.sizes > 0) {
+    section.facts.push_back(regret_fact("collsim's choice", comparison.ours));
   }
+  if (comparison.nccl.sizes > 0) {
+    section.facts.push_back(regret_fact("NCCL's choice", comparison.nccl));
+  }
+  return section;
 }
 
 }  // namespace
 
-void print_left_out(const std::map<std::string, LeftOut>& left_out, std::ostream& out) {
-  if (left_out.empty()) return;
-  fmt::print(out, "\nnot compared\n");
+AnswerSection left_out_section(const std::map<std::string, LeftOut>& left_out) {
+  Table table;
   for (const auto& [reason, rows] : left_out) {
-    fmt::print(out, "  {:>5} rows of {}{}: {}\n", rows.rows, rows.first_id,
-               rows.rows > 1 ? " and others" : "", reason);
+    TableRow add(table);
+    add({"rows", "rows"}, rows.rows);
+    add({"first_id", "first"}, rows.first_id);
+    add({"reason", "reason"}, reason);
   }
+  return {"not compared", {}, {}, {std::move(table)}};
 }
 
 std::string describe(const ValidationFamily& family) {
@@ -105,17 +109,25 @@ std::string describe(const ValidationFamily& family) {
   return text;
 }
 
-void print_validation_table(const ValidationReport& report, std::ostream& out) {
+void add_validation(const ValidationReport& report, Answer& answer) {
+  std::vector<std::string> files;
   for (std::size_t i = 0; i < report.files.size(); ++i) {
-    fmt::print(out, "# {} on {}\n", report.files[i], report.machines[i]);
+    files.push_back(fmt::format("{} on {}", report.files[i], report.machines[i]));
   }
+  answer.head(comments(files));
   const std::vector<ValidatedRow>& rows = report.validation.rows;
   if (!rows.empty()) {
-    print_scores(rows, out);
-    print_choices(rows, out);
-    print_comparisons(rows, out);
+    answer.sections.push_back({"", {}, {}, {score_table(rows)}});
+    AnswerSection choices{"what NCCL chose, in rows that did not force it"};
+    choices.facts = choice_facts(rows);
+    if (!choices.facts.empty()) answer.sections.push_back(std::move(choices));
+    for (const Comparison& each : comparisons(rows)) {
+      answer.sections.push_back(comparison_section(each));
+    }
   }
-  print_left_out(report.validation.left_out, out);
+  if (!report.validation.left_out.empty()) {
+    answer.sections.push_back(left_out_section(report.validation.left_out));
+  }
 }
 
 }  // namespace collsim::command

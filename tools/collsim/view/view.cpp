@@ -21,7 +21,7 @@
 #include "tools/collsim/core/run_watch.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/time_limit.h"
-#include "tools/collsim/report/report.h"
+#include "tools/collsim/report/answer.h"
 #include "tools/collsim/request/algorithm_plan.h"
 #include "tools/collsim/request/call_options.h"
 #include "tools/collsim/request/call_request.h"

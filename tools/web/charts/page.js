@@ -1,5 +1,5 @@
 // Draws the charts that a page describes: JSON in #page-charts, one object for each figure. The description is that of
-// tools/collsim/report/report.h.
+// tools/collsim/report/chart.h.
 const { Plot } = charts;
 
 const tones = 7;
