@@ -8,9 +8,9 @@
 
 #include "models/bounds/estimate.h"
 #include "models/bounds/min_latencies.h"
+#include "models/estimate/node_grid.h"
 #include "models/machine/plan_wiring.h"
 #include "models/machine/resource_table.h"
-#include "models/estimate/node_grid.h"
 #include "sim/cost/slice_cost.h"
 #include "sim/cost/warps.h"
 #include "sim/execution/thread_block_cost.h"

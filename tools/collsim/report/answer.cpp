@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sim/base/json_text.h"
+#include "tools/collsim/report/call_rows.h"
 #include "tools/collsim/report/markdown.h"
 #include "tools/collsim/report/page.h"
 #include "tools/collsim/report/terminal.h"

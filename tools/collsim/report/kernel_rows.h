@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "tools/collsim/core/subcommand.h"
+
 namespace collsim::command {
 
 /// Answers a question with --registered or --kernels, by rows for each kernel that it names, in

@@ -38,7 +38,8 @@ Subcommands topo_actions() {
 
 }  // namespace
 
-void write_text(const std::string& text, const po::variables_map& values, std::ostream& out) {
+void write_text(const std::string& text, const boost::program_options::variables_map& values,
+                std::ostream& out) {
   if (values.contains("output")) {
     replace_file(values["output"].as<OutputFile>().name, text);
   } else {
