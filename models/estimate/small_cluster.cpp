@@ -45,9 +45,9 @@ bool may_be_close(const CallCompiler& whole) {
 }
 
 /// A node's place in NCCL's two trees over nodes.
-class TreePlaces {
+class TreeRoles {
  public:
-  explicit TreePlaces(Rank nodes) {
+  explicit TreeRoles(Rank nodes) {
     for (const RootedTree& tree : {binary_tree(nodes), second_binary_tree(nodes)}) {
       std::vector<Place>& places = places_.emplace_back(nodes);
       for (Rank node = 0; node < nodes; ++node) {
@@ -65,7 +65,7 @@ class TreePlaces {
   }
 
   /// How unlike a node's places are to another's in other trees.
-  double difference(Rank node, const TreePlaces& others, Rank other) const {
+  double difference(Rank node, const TreeRoles& others, Rank other) const {
     double sum = 0;
     for (std::size_t tree = 0; tree < places_.size(); ++tree) {
       const Place& one = places_[tree][node];
@@ -88,8 +88,8 @@ class TreePlaces {
 /// Which node of the whole stands at each place of the small cluster. Where it spans the whole, its
 /// second half is the whole's last nodes, so that some hops go the longest way.
 std::vector<Rank> chosen_nodes(Rank nodes, Rank count, const std::set<Rank>& touched, bool spans) {
-  const TreePlaces of_whole(nodes);
-  const TreePlaces of_small(count);
+  const TreeRoles of_whole(nodes);
+  const TreeRoles of_small(count);
   std::map<Rank, Rank> placed;  // by place
   for (const Rank node : touched) {
     std::optional<Rank> best;
