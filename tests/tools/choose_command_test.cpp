@@ -16,7 +16,7 @@ const std::string source = COLLSIM_SOURCE_DIR;
 const std::string a100 = source + "/tests/data/nccl-golden/topologies/dgxa100.xml";
 
 Outcome choose(const std::vector<std::string>& args) {
-  return run(run_choose, args);
+  return run(choose_subcommand.run, args);
 }
 
 TEST(ChooseCommand, GoldenFormatIsTheGoldenFile) {

@@ -15,8 +15,8 @@ namespace {
 
 TEST(TraceCommand, WritesWhatItSays) {
   const test::TemporaryFile file("ring.pftrace", "");
-  const Outcome outcome =
-      run(run_trace, {"-t", "switch-8", "-a", "ring", "-b", "1M", "--output", file.path()});
+  const Outcome outcome = run(
+      trace_subcommand.run, {"-t", "switch-8", "-a", "ring", "-b", "1M", "--output", file.path()});
   EXPECT_EQ(outcome.status, exit_ok);
   // 14 hops of 1 us, 14 x 128 KiB at 50 GB/s; 8 ranks x 15 slices; 8 ports in and 8 out.
   EXPECT_NE(outcome.out.find("one call takes 50.70 us"), std::string::npos) << outcome.out;
@@ -31,7 +31,7 @@ TEST(TraceCommand, WritesWhatItSays) {
 
 TEST(TraceCommand, AsksForWhatIsMissing) {
   const auto error = [](const std::vector<std::string>& args) {
-    return test::error_of([&] { return run(run_trace, args).status; });
+    return test::error_of([&] { return run(trace_subcommand.run, args).status; });
   };
   EXPECT_NE(error({"-t", "switch-8", "-b", "1M"}).find("--output FILE"), std::string::npos);
   EXPECT_NE(error({"-t", "switch-8", "-b", "1M", "--output", "a.json"}).find(".pftrace"),

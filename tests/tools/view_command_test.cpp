@@ -52,8 +52,9 @@ nlohmann::json header_of(const std::string& page) {
 TEST(ViewCommand, TakesAMachineOfTwoNumbers) {
   const test::TemporaryFile file("two-numbers.html", "");
   const Outcome outcome =
-      run(run_view, {"--alpha", "1us", "--bandwidth", "50GB/s", "-n", "8", "--ranks-per-node", "4",
-                     "-a", "hierarchical", "-b", "64K", "--output", file.path()});
+      run(view_subcommand.run,
+          {"--alpha", "1us", "--bandwidth", "50GB/s", "-n", "8", "--ranks-per-node", "4", "-a",
+           "hierarchical", "-b", "64K", "--output", file.path()});
   EXPECT_EQ(outcome.status, exit_ok);
   EXPECT_NE(outcome.out.find(" 10.29 us"), std::string::npos) << outcome.out;
 }
@@ -61,8 +62,9 @@ TEST(ViewCommand, TakesAMachineOfTwoNumbers) {
 TEST(ViewCommand, NamesTheFaultAndACommandForTheShell) {
   const test::TemporaryFile file("fault.html", "");
   const std::string fault = "link: node3/gpu0, bandwidth: 10%";
-  run(run_view, {"-t", "switch-8", "-a", "ring", "-b", "64K", "--fault", fault, "--fault",
-                 "rank: 5, late: 1 us", "--healthy", "--output", file.path()});
+  run(view_subcommand.run,
+      {"-t", "switch-8", "-a", "ring", "-b", "64K", "--fault", fault, "--fault",
+       "rank: 5, late: 1 us", "--healthy", "--output", file.path()});
   const nlohmann::json header = header_of(content(file));
   EXPECT_EQ(header["command"], "collsim view -t switch-8 -a ring -b 64K --fault '" + fault +
                                    "' --fault 'rank: 5, late: 1 us' --healthy --output " +
@@ -85,8 +87,8 @@ TEST(ViewCommand, NamesTheFaultAndACommandForTheShell) {
 
 TEST(ViewCommand, WritesAPageWithTwoCalls) {
   const test::TemporaryFile file("two.html", "");
-  const Outcome outcome =
-      run(run_view, {"-t", "switch-8", "-a", "ring,tree", "-b", "1M", "--output", file.path()});
+  const Outcome outcome = run(view_subcommand.run, {"-t", "switch-8", "-a", "ring,tree", "-b", "1M",
+                                                    "--output", file.path()});
   EXPECT_EQ(outcome.status, exit_ok);
   // 14 hops of 1 us and 14 x 128 KiB at 50 GB/s.
   EXPECT_NE(outcome.out.find("ring Simple, 120 slices, 50.70 us"), std::string::npos);
@@ -101,9 +103,9 @@ TEST(ViewCommand, WritesAPageWithTwoCalls) {
 
 TEST(ViewCommand, ShowsTheHealthyCallBesideTheFault) {
   const test::TemporaryFile file("slow.html", "");
-  const Outcome outcome =
-      run(run_view, {"-t", "hgx-h200", "-a", "ring", "-b", "1M", "--fault",
-                     "device: node0/gpu3, bandwidth: 10%", "--healthy", "--output", file.path()});
+  const Outcome outcome = run(view_subcommand.run, {"-t", "hgx-h200", "-a", "ring", "-b", "1M",
+                                                    "--fault", "device: node0/gpu3, bandwidth: 10%",
+                                                    "--healthy", "--output", file.path()});
   EXPECT_EQ(outcome.status, exit_ok);
   EXPECT_NE(outcome.out.find(": healthy, ring"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find(": with faults, ring"), std::string::npos) << outcome.out;
@@ -111,7 +113,7 @@ TEST(ViewCommand, ShowsTheHealthyCallBesideTheFault) {
 
 TEST(ViewCommand, AsksForWhatIsMissing) {
   const auto error = [](const std::vector<std::string>& args) {
-    return test::error_of([&] { return run(run_view, args).status; });
+    return test::error_of([&] { return run(view_subcommand.run, args).status; });
   };
   EXPECT_NE(error({"-t", "switch-8", "-b", "1M"}).find("--output FILE.html"), std::string::npos);
   const test::TemporaryFile file("a.html", "as before");

@@ -57,7 +57,8 @@ TEST(CauseTable, rows_name_causes_and_lines_that_there_are) {
   LogFacts facts;
   facts.any = true;  // and no other line, so that every word of a row is looked up
   for (const CauseRow& row : rows) {
-    if (!row.like.empty()) EXPECT_EQ(cause_row(rows, row.like).cause, row.like);
+    const std::string& alone = row.like.empty() ? row.cause : row.like;
+    EXPECT_EQ(cause_row(rows, alone).cause, alone);
     std::vector<Hypothesis> one(1);
     one.front().signs = row.signs;
     EXPECT_NO_THROW(weigh_by_facts(facts, {}, one)) << row.cause;

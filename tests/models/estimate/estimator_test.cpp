@@ -120,10 +120,11 @@ Seconds estimated(const CallCompiler& compiler, Bytes size) {
 
 // The same of a textbook's schedules on 128 ranks, of which 64 and fewer are simulated.
 TEST(Estimator, is_near_the_simulation_of_textbooks) {
+  const std::string slow = "link: node9/nic1, bandwidth: 10%";
   const Topology topology = load_topology(find_data_file("dgx-h100-x16", "topologies"));
   for (const std::string_view algorithm :
        {"ring", "tree", "double_binary_tree", "recursive_halving_doubling", "hierarchical"}) {
-    for (const std::string& fault : {"", "link: node9/nic1, bandwidth: 10%"}) {
+    for (const std::string& fault : {std::string(), slow}) {
       CallSpec spec =
           spec_of({"", Collective::all_reduce, algorithm, "", ScheduleKind::textbook}, topology);
       if (!fault.empty()) spec.faults = faults_of({fault}, topology);

@@ -167,17 +167,20 @@ std::string change_text(double ratio) {
   return fmt::format("{:+.1f} %", 100 * (ratio - 1));
 }
 
+/// A line of a table whose rows have sentences under them.
+Note unwrapped(std::string line) {
+  return {"", std::move(line)};
+}
+
 /// A change and what it does: of several calls the mean, the least and the most.
 Note effect_note(const Advice& advice, const std::vector<std::string>& calls) {
   const Effect& effect = advice.effect;
-  std::string lead = fmt::format("  {:<30} {:>11} ", advice.text, change_text(effect.mean));
-  std::string rest = advice.simulated ? "" : "(formulas)";
+  std::string line = fmt::format("  {:<30} {:>11}", advice.text, change_text(effect.mean));
   if (calls.size() > 1) {
-    lead += fmt::format("{:>11} ", change_text(effect.min));
-    rest = fmt::format("at {}, {} at {}{}{}", calls[effect.min_at], change_text(effect.max),
-                       calls[effect.max_at], rest.empty() ? "" : " ", rest);
+    line += fmt::format(" {:>11} at {}, {} at {}", change_text(effect.min), calls[effect.min_at],
+                        change_text(effect.max), calls[effect.max_at]);
   }
-  return {std::move(rest), std::move(lead), std::string(33, ' ')};
+  return unwrapped(std::move(line) + (advice.simulated ? "" : " (formulas)"));
 }
 
 /// The same in a sentence.
@@ -304,8 +307,7 @@ Note judged_note(const AdviceSubject& subject, const JudgedSetting& judged) {
     text += fmt::format(", at most {:.2f} %", 100 * std::max(effect.max - 1, 1 - effect.min));
   }
   const std::string setting = fmt::format("{}={}", judged.setting.name, judged.setting.value);
-  return {std::move(text), fmt::format("line {:>3}  {:<34} ", judged.setting.line, setting),
-          "          "};
+  return unwrapped(fmt::format("line {:>3}  {:<34} {}", judged.setting.line, setting, text));
 }
 
 AnswerSection judgement_section(const AdviceSubject& subject, const Judgement& judgement) {

@@ -143,10 +143,15 @@ std::string joined_of(const std::vector<DiagnosedLog>& logs, std::string Diagnos
 
 }  // namespace
 
+AnswerSection cause_section(const Diagnosis& diagnosis) {
+  AnswerSection section{"", {}, {}, {cause_table(diagnosis)}};
+  section.shown = Shown::on_pages;
+  return section;
+}
+
 void add_log_page(const DiagnosedLog& log, Answer& answer) {
   const Diagnosis& diagnosis = log.diagnosis;
   AnswerSection section{fmt::format("{}: {}", log.name, to_string(diagnosis.verdict))};
-  section.tables.push_back(cause_table(diagnosis));
   for (std::size_t series = 0; series < diagnosis.calls.size(); ++series) {
     const std::vector<Record> rows = sizes_of(diagnosis, series);
     if (!rows.empty()) section.charts.push_back(busbw_chart(diagnosis.calls[series], rows));

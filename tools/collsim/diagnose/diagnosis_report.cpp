@@ -374,6 +374,7 @@ void add_log(const DiagnosedLog& log, bool alone, Answer& answer) {
   answer.sections.push_back({"", {}, {labelled("verdict", verdict_sentence(diagnosis))}});
   if (!diagnosis.causes.empty()) {
     answer.head(cause_notes(diagnosis));
+    answer.sections.push_back(cause_section(diagnosis));
     answer.sections.push_back({"", {}, remedy_notes(diagnosis)});
   }
   answer.sections.push_back({"", {}, other_notes(log)});

@@ -66,7 +66,9 @@ void print_diagnosis_prometheus(const std::vector<DiagnosedLog>& logs, std::ostr
 /// are far apart, each has a line, which says `out` or `in`. With several logs, a line for each of
 /// them comes first.
 void add_logs(const std::vector<DiagnosedLog>& logs, Answer& answer);
-/// Adds what only pages have of a log: its calls as charts, and all causes in a table.
+/// All causes in a table, which only pages have.
+AnswerSection cause_section(const Diagnosis& diagnosis);
+/// Adds what only pages have of a log: its calls as charts.
 void add_log_page(const DiagnosedLog& log, Answer& answer);
 /// All of the answer.
 Answer answer_of(const std::vector<DiagnosedLog>& logs, const std::string& command);

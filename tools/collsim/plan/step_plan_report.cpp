@@ -108,6 +108,7 @@ Table step_plan_table(const StepPlanRequest& request, const StepPlan& plan) {
   const auto money = [&](const char* unit) {
     return fmt::format("({}{})", request.prices.currency, unit);
   };
+  const int run_rank = request.tokens > 0 ? 0 : data_only;
   Table table;
   for (const StepPlanRow& row : plan.rows) {
     const TrainingSetup& setup = row.layout.setup;
@@ -139,9 +140,9 @@ Table step_plan_table(const StepPlanRequest& request, const StepPlan& plan) {
     add({"scaling", "scaling", "", 2, 1, wide_only}, row.scaling);
     add({"cost_per_hour", "price", money("/h"), 2, 1, wide_only}, or_null(row.per_hour));
     add({"cost_per_million_tokens", "a Mtoken", money(""), 4}, or_null(row.token_cost));
-    add({"run_days", "run", "(days)", 1},
+    add({"run_days", "run", "(days)", 1, 1, run_rank},
         request.tokens > 0 ? Record(row.run.value / seconds_of_day) : Record());
-    add({"run_cost", "run", money(""), 0}, or_null(row.run_cost));
+    add({"run_cost", "run", money(""), 0, 1, run_rank}, or_null(row.run_cost));
     add.data("meets", row.meets);
     add.data("slower", or_null(row.slower));
     add({"mark", ""}, mark_of(row));

@@ -112,7 +112,7 @@ std::vector<ShownColumn> shown_columns(const Table& table, std::span<const Recor
   shown.reserve(table.columns.size());
   for (const Column& column : table.columns) {
     if (column.rank == data_only) continue;
-    if (column.width == 0 && !has_value(rows, column)) continue;
+    if (column.title.empty() && column.width == 0 && !has_value(rows, column)) continue;
     std::size_t width = std::max({column.width, letters_of(column.title), letters_of(column.unit)});
     for (const Record& row : rows) {
       width = std::max(width, letters_of(cell_text(row.at(column.key), column)));

@@ -27,7 +27,8 @@ struct Column {
   /// never are.
   int rank = 0;
   /// Of a terminal's column, which is then aligned to the right, and whose numbers lose digits
-  /// before it widens. 0: as wide as its values, texts to the left; not shown without a value.
+  /// before it widens. 0: as wide as its values, texts to the left. One without a title is not
+  /// shown without a value.
   std::size_t width = 0;
   bool signs = false;  ///< numbers have their sign
 };
