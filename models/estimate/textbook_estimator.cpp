@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <utility>
 #include <vector>
 
@@ -75,26 +74,6 @@ Prediction simulated(const CallCompiler& compiler, Bytes size) {
   return prediction;
 }
 
-/// Those on nodes that have as many, and the same of their GPUs, as most nodes have.
-std::vector<Rank> ranks_of_like_nodes(const CallCompiler& compiler) {
-  const std::vector<DeviceId>& gpus = compiler.spec().gpus;
-  std::map<std::vector<DeviceId>, std::vector<Rank>> by_places;
-  for (const std::vector<Rank>& node : compiler.placement().ranks_by_node()) {
-    std::vector<DeviceId> places;
-    for (const Rank rank : node) {
-      const auto index = static_cast<std::uint32_t>(compiler.topology().node_of(gpus[rank]));
-      places.push_back(gpus[rank] - compiler.topology().node(index).first_device);
-    }
-    std::vector<Rank>& alike = by_places[places];
-    alike.insert(alike.end(), node.begin(), node.end());
-  }
-  auto most = std::max_element(
-      by_places.begin(), by_places.end(),
-      [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
-  std::sort(most->second.begin(), most->second.end());
-  return most->second;
-}
-
 /// All devices and cables of nodes alike: a hop of some is a hop of all.
 bool has_like_nodes(const CallCompiler& compiler) {
   const std::vector<std::uint32_t> firsts = first_like_nodes(compiler.topology());
@@ -115,8 +94,7 @@ TextbookEstimator::TextbookEstimator(const CallCompiler& compiler, Seconds at)
 /// Nodes are halved, rounded up: a tree loses a level each time, and ranks that are no power of two
 /// stay none.
 void TextbookEstimator::make_clusters(Seconds at) {
-  held_.emplace(call_of_ranks(compiler_.spec(), ranks_of_like_nodes(compiler_)), &compiler_);
-  const auto grid = grid_of(*held_);
+  const auto grid = grid_of(compiler_);
   if (!grid) return;
   const bool in_halves = growth_ == Growth::half_per_doubling;
   const Rank least = in_halves ? min_nodes_of_halves : min_nodes;
@@ -126,7 +104,7 @@ void TextbookEstimator::make_clusters(Seconds at) {
     ++halvings_;
   }
   if (halvings_ == 0) return;
-  held_ = held_->with_faults(faults_held_at(held_->spec().faults, at));
+  held_ = compiler_.with_faults(faults_held_at(compiler_.spec().faults, at));
   for (int i = 0; i < (in_halves ? 3 : 2); ++i, nodes = divide_up(nodes, 2U)) {
     auto spec = small_cluster(*held_, nodes * grid->per_node, Likeness::near);
     if (!spec) return clusters_.clear();
@@ -181,7 +159,7 @@ std::optional<Prediction> TextbookEstimator::closed_form(Bytes size) {
   const Protocol protocol = compiler_.spec().run.protocol.value_or(Protocol::simple);
   if (!compiler_.spec().faults.empty() || compiler_.ranks() < 2 || partition.loops(0) == 0 ||
       !may_have_closed_form(compiler_.cost(), protocol) ||
-      (!is_whole() && (held_->ranks() < compiler_.ranks() || !has_like_nodes(compiler_)))) {
+      (!is_whole() && !has_like_nodes(compiler_))) {
     return std::nullopt;
   }
   const CallCompiler& laid = is_whole() ? compiler_ : clusters_.front();

@@ -38,7 +38,7 @@ class TextbookEstimator {
 
   const CallCompiler& compiler_;
   Growth growth_ = Growth::none;
-  std::optional<CallCompiler> held_;   // on like nodes, with the faults of the instant
+  std::optional<CallCompiler> held_;   // the whole with the faults of the instant
   std::uint32_t halvings_ = 0;         // from the whole to the first cluster
   std::deque<CallCompiler> clusters_;  // each has half as many nodes as the one before
   std::map<Bytes, Prediction> known_;
