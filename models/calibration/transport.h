@@ -59,7 +59,7 @@ Calibration over_tcp(const Calibration& cost);
 /// interface's name such as `eth0`.
 bool has_sockets_only(const Topology& topology);
 
-/// The calibration of a topology, completed().
+/// The calibration of a topology, with the transports of its links.
 Calibration calibration_for(const Topology& topology);
 
 }  // namespace collsim

@@ -77,7 +77,7 @@ struct CompiledCall {
 /// RDMA) cost what over_tcp() says.
 class CallCompiler {
  public:
-  /// What the spec leaves open is settled(). Throws InputError where the algorithm does not run on
+  /// What the spec leaves open it decides. Throws InputError where the algorithm does not run on
   /// these GPUs, or NCCL does not. The bounds of a call of the same ranks need not be found again;
   /// null: no such call is known.
   explicit CallCompiler(CallSpec spec, const CallCompiler* same_ranks = nullptr);

@@ -143,23 +143,27 @@ std::optional<CallSpec> small_cluster(const CallCompiler& whole, Rank ranks, Lik
   }
   count = std::max(count, static_cast<Rank>(2 * touched.size()));
   if ((likeness == Likeness::close ? 2 * count : count + 1) > nodes) return std::nullopt;
-  CallSpec spec = whole.spec();
-  spec.like = whole.nccl();
-  std::map<Rank, Rank> places;  // by node
-  spec.gpus.clear();
+  std::vector<Rank> kept;
   for (const Rank node : chosen_nodes(nodes, count, touched, whole.nccl() == nullptr)) {
-    places.emplace(node, static_cast<Rank>(places.size()));
-    for (Rank i = 0; i < per_node; ++i)
-      spec.gpus.push_back(whole.spec().gpus[std::size_t{node} * per_node + i]);
+    for (Rank i = 0; i < per_node; ++i) kept.push_back(node * per_node + i);
   }
-  const auto renamed = [&](Rank rank) -> std::optional<Rank> {
-    const auto place = places.find(rank / per_node);
-    if (place == places.end()) return std::nullopt;
-    return place->second * per_node + rank % per_node;
-  };
-  spec.root = renamed(spec.root).value_or(0);
-  std::erase_if(spec.faults.ranks, [&](const RankFault& fault) { return !renamed(fault.rank); });
-  for (RankFault& fault : spec.faults.ranks) fault.rank = *renamed(fault.rank);
+  CallSpec spec = call_of_ranks(whole.spec(), kept);
+  spec.like = whole.nccl();
+  return spec;
+}
+
+CallSpec call_of_ranks(CallSpec spec, const std::vector<Rank>& kept) {
+  std::map<Rank, Rank> places;
+  std::vector<DeviceId> gpus;
+  for (const Rank rank : kept) {
+    places.emplace(rank, static_cast<Rank>(gpus.size()));
+    gpus.push_back(spec.gpus[rank]);
+  }
+  spec.gpus = std::move(gpus);
+  const auto root = places.find(spec.root);
+  spec.root = root == places.end() ? 0 : root->second;
+  std::erase_if(spec.faults.ranks, [&](const auto& fault) { return !places.contains(fault.rank); });
+  for (RankFault& fault : spec.faults.ranks) fault.rank = places.at(fault.rank);
   return spec;
 }
 

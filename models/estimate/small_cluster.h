@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "models/call/call_compiler.h"
 #include "models/call/call_spec.h"
@@ -28,6 +29,9 @@ enum class Likeness : std::uint8_t {
 /// whole must outlive who plans for it: what NCCL's search found is taken over.
 std::optional<CallSpec> small_cluster(const CallCompiler& whole, Rank ranks = 64,
                                       Likeness likeness = Likeness::close);
+
+/// The call on those of its ranks, in that order; rank 0 is the root where that is not among them.
+CallSpec call_of_ranks(CallSpec spec, const std::vector<Rank>& kept);
 
 /// As many bytes for each rank of `small` as `size` has for each of `ranks`.
 Bytes size_for(const CallCompiler& small, Bytes size, Rank ranks);

@@ -135,6 +135,7 @@ Prediction TextbookEstimator::of_whole(Prediction part, Bytes size, Seconds time
   part.time =
       std::max(time, compiler_.cost().issue_of(compiler_.spec().collective, compiler_.ranks()));
   part.mean_over_ranks = {};
+  if (!is_whole()) part.channels = compiler_.textbook_binding(size).channels();
   part.bounds = compiler_.bounds(size);
   part.floor = {};
   part.method = method;

@@ -27,10 +27,10 @@ struct MeasuredSource {
 enum class ScheduleKind : std::uint8_t { textbook, nccl };
 std::string_view to_string(ScheduleKind kind);
 
-/// One way of running a collective. What is left open, settled() fills in. Channels and chunking
-/// are the textbook's; NCCL chooses its own, for which `variables` has words. What a textbook run
-/// leaves open of them is one channel and one message per transfer on a machine that is a
-/// textbook's itself (calibration `ideal`), and elsewhere what NCCL would do there
+/// One way of running a collective. What is left open, a CallCompiler fills in. Channels and
+/// chunking are the textbook's; NCCL chooses its own, for which `variables` has words. What a
+/// textbook run leaves open of them is one channel and one message per transfer on a machine that
+/// is a textbook's itself (calibration `ideal`), and elsewhere what NCCL would do there
 /// (textbook_pipeline.h).
 struct RunSpec {
   std::optional<ScheduleKind> schedule;

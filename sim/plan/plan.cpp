@@ -21,28 +21,6 @@ std::string_view to_string(PrimitiveKind kind) {
   return names.at(static_cast<std::size_t>(kind));
 }
 
-namespace {
-
-/// With the first `kept` primitives of every stretch of `length`.
-RunList shortened(const RunList& list, std::uint32_t length, std::uint32_t kept,
-                  std::uint32_t chunks) {
-  RunList shorter;
-  std::size_t next = 0;  // run
-  for_each_uniform_run(Program(list, chunks), [&](const Primitive&, std::uint32_t primitives) {
-    std::uint32_t left = primitives == length ? kept : primitives;
-    for (std::uint32_t seen = 0; seen < primitives; ++next) {
-      Run run = list.runs()[next];
-      seen += run.repeats;
-      run.repeats = std::min(run.repeats, left);
-      left -= run.repeats;
-      shorter.append(run, chunks);
-    }
-  });
-  return shorter;
-}
-
-}  // namespace
-
 std::string participant_name(const Schedule& schedule, Rank participant) {
   return schedule.is_agent(participant) ? fmt::format("switch {}", participant - schedule.ranks())
                                         : fmt::format("rank {}", participant);
@@ -56,13 +34,6 @@ Schedule Schedule::with_program(Rank participant, std::uint32_t lane,
   program = {};
   for (const Primitive& primitive : primitives) program.append(primitive, chunks_);
   return changed;
-}
-
-Schedule Schedule::with_short_stretches(std::uint32_t length, std::uint32_t kept) const {
-  assert(kept <= length);
-  Schedule shorter = *this;
-  for (RunList& program : shorter.programs_) program = shortened(program, length, kept, chunks_);
-  return shorter;
 }
 
 bool adds_in_nvswitches(const Plan& plan) {

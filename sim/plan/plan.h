@@ -60,9 +60,6 @@ class Schedule {
   /// A copy in which that one program is another; its primitives name groups of this schedule.
   Schedule with_program(Rank participant, std::uint32_t lane,
                         const std::vector<Primitive>& primitives) const;
-  /// A copy that keeps the first `kept` primitives of every stretch of `length` (see
-  /// for_each_uniform_run()), and all of every other.
-  Schedule with_short_stretches(std::uint32_t length, std::uint32_t kept) const;
 
  private:
   friend class ScheduleBuilder;

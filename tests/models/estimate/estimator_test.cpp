@@ -132,7 +132,7 @@ TEST(Estimator, is_near_the_simulation_of_textbooks) {
       for (const std::int64_t size : {20000, 5000000}) {
         const double simulated = simulate(compiler.plan(Bytes{size})).time.value;
         EXPECT_NEAR(estimated(compiler, Bytes{size}).value / simulated, 1, 0.15)
-            << algorithm << ' ' << size << ' ' << fault;
+            << algorithm << ' ' << ranks << ' ' << size << ' ' << fault;
       }
     }
   }
@@ -241,7 +241,7 @@ TEST(Estimator, sees_a_textbooks_fault_on_any_node) {
   };
   const double slow = with({"link: node3/nic1, bandwidth: 10%"});
   EXPECT_GT(slow, 1.05 * with({}));
-  EXPECT_NEAR(with({"link: node500/nic1, bandwidth: 10%"}), slow, 0.02 * slow);
+  EXPECT_NEAR(with({"link: node500/nic1, bandwidth: 10%"}), slow, 0.05 * slow);
 }
 
 // While the port is slow, from 1 ms to 4 ms, the call moves 3 ms over what it takes with a port

@@ -274,7 +274,7 @@ TEST(Registry, every_row_is_estimated_as_it_runs) {
       asked.size = Bytes{std::int64_t{1024} * asked.ranks() * asked.ranks()};
       SCOPED_TRACE(asked.words());
       const auto [simulated, estimated] = both(asked);
-      EXPECT_NEAR(estimated.time.value / simulated.time.value, 1, 0.1);
+      EXPECT_NEAR(estimated.time.value / simulated.time.value, 1, 0.15);
     }
   }
 }

@@ -96,17 +96,6 @@ TEST(program, a_ring_of_any_size_has_five_runs) {
   }
 }
 
-// Of 4 ranks' ring: send, rrcs, rrcs | rrcs, rcs, rcs, recv. The three alike become two.
-TEST(program, stretches_of_a_length_can_be_shortened) {
-  const Plan plan = make_plan(Collective::all_reduce, "ring", uniform_placement(4));
-  const Schedule shorter = plan.schedule(0).with_short_stretches(3, 2);
-  std::vector<PrimitiveKind> kinds;
-  for (const Primitive& primitive : shorter.program(1, 0)) kinds.push_back(primitive.kind);
-  using enum PrimitiveKind;
-  EXPECT_EQ(kinds, (std::vector{send, recv_reduce_copy_send, recv_reduce_copy_send, recv_copy_send,
-                                recv_copy_send, recv}));
-}
-
 /// What the builder makes of a ring's steps if they are repeated, or written one by one.
 Schedule ring_steps(Rank ranks, std::uint32_t width, bool repeated) {
   ScheduleBuilder builder(ranks, ranks * width + 1);
