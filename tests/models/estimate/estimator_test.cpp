@@ -132,7 +132,7 @@ TEST(Estimator, is_near_the_simulation_of_textbooks) {
       for (const std::int64_t size : {20000, 5000000}) {
         const double simulated = simulate(compiler.plan(Bytes{size})).time.value;
         EXPECT_NEAR(estimated(compiler, Bytes{size}).value / simulated, 1, 0.15)
-            << algorithm << ' ' << ranks << ' ' << size << ' ' << fault;
+            << algorithm << ' ' << size << ' ' << fault;
       }
     }
   }
