@@ -16,8 +16,8 @@ namespace collsim {
 ///
 ///   flags + doubling log2 N + hypot(wait, wire / port_share)
 ///
-/// where `wire` is what its bytes take at line rate on the busiest port. models/data/peer-kernels.yaml
-/// says how each was fitted.
+/// where `wire` is what its bytes take at line rate on the busiest port.
+/// models/data/peer-kernels.yaml says how each was fitted.
 struct PeerKernelCost {
   std::string kernels;    ///< whose: "custom", those of vLLM and SGLang
   std::string kernel;     ///< the algorithm: "one_shot"

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "models/calibration/transport.h"
-#include "models/machine/gpu_model.h"
 #include "models/estimate/small_cluster.h"
+#include "models/machine/gpu_model.h"
 
 namespace collsim {
 
