@@ -14,7 +14,7 @@ namespace collsim {
 
 namespace {
 
-constexpr double most_of_any = 1e6;
+constexpr double max_of_any = 1e6;
 
 std::string text_or_empty(const YamlMapping& keys, std::string_view key) {
   const auto value = keys.find(key);
@@ -23,7 +23,7 @@ std::string text_or_empty(const YamlMapping& keys, std::string_view key) {
 
 double number_or(const YamlMapping& keys, std::string_view key, double otherwise) {
   const auto value = keys.find(key);
-  return value ? value->share(most_of_any) : otherwise;
+  return value ? value->share(max_of_any) : otherwise;
 }
 
 std::optional<std::pair<double, double>> pair_at(const YamlMapping& keys, std::string_view key) {
@@ -31,7 +31,7 @@ std::optional<std::pair<double, double>> pair_at(const YamlMapping& keys, std::s
   if (!value) return std::nullopt;
   const std::vector<YamlValue> ends = value->sequence();
   if (ends.size() != 2) value->fail(fmt::format("{} values", ends.size()), "the least and most");
-  return std::pair(ends.front().share(most_of_any), ends.back().share(most_of_any));
+  return std::pair(ends.front().share(max_of_any), ends.back().share(max_of_any));
 }
 
 /// `shown` and `named`, which tells a cause from those that look alike, or a factor.
@@ -39,16 +39,16 @@ double odds_of(const YamlValue& value) {
   constexpr double named = 10 * weight_if_shown;
   if (value.string() == "shown") return weight_if_shown;
   if (value.string() == "named") return named;
-  return value.share(most_of_any);
+  return value.share(max_of_any);
 }
 
 CauseParameter read_values(std::string text, const YamlMapping& keys) {
   CauseParameter parameter{std::move(text), {}};
   for (const YamlValue& each : keys.at("tried").sequence()) {
-    parameter.values.push_back(each.share(most_of_any));
+    parameter.values.push_back(each.share(max_of_any));
   }
-  parameter.min = keys.at("least").share(most_of_any);
-  parameter.max = keys.at("most").share(most_of_any);
+  parameter.min = keys.at("least").share(max_of_any);
+  parameter.max = keys.at("most").share(max_of_any);
   parameter.usual = pair_at(keys, "usual");
   return parameter;
 }

@@ -50,7 +50,7 @@ MachineFaults faults_held_at(MachineFaults faults, Seconds at) {
 /// that part. One that has too few loops may send as many as the second bound; what sends more goes
 /// by its plan alone.
 constexpr double max_messages = 20'000;  // some 50 ms
-constexpr double most_messages = 1e6;
+constexpr double max_messages_of_few_loops = 1e6;
 constexpr double min_loops = 8;
 
 /// By simulation of all its messages, or of enough to know how long further loops take.
@@ -61,7 +61,7 @@ Prediction simulated(const CallCompiler& compiler, Bytes size) {
   if (messages <= max_messages || !lasts) return simulate(call);
   const double share = std::max(max_messages / messages, min_loops / call.partition.loops(0));
   if (share > 0.5) {
-    const bool is_short = messages <= most_messages || !compiler.spec().faults.empty();
+    const bool is_short = messages <= max_messages_of_few_loops || !compiler.spec().faults.empty();
     return is_short ? simulate(call) : estimate_by_plan(call);
   }
   const Bytes part{static_cast<std::int64_t>(share * static_cast<double>(size.count))};

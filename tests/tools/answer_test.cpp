@@ -41,7 +41,7 @@ TEST(Answer, a_terminal_has_sentences_figures_and_tables) {
   Answer answer;
   Table table;
   for (const double time : {0.5, 12.25}) {
-    TableRow add(table);
+    NewRow add(table);
     add({"name", "name"}, time < 1 ? "short" : "a long one");
     add.data("row", 1);
     add({"time", "time", "(us)", 1, 1, 0, 0, true}, time);

@@ -61,7 +61,7 @@ TEST_F(FailingCall, of_memory_ends_every_command_with_a_message) {
       "hang tests/data/flight-recorder/crossed/*",
       "steps -a docs/learn/schedules/ring.yaml",
       "topo import tests/data/nccl-dumps/azure-nc-a100-v4.xml",
-      "step tests/data/programs/two-communicators.yaml -t hgx-h200",
+      "train tests/data/programs/two-communicators.yaml -t hgx-h200",
   };
   for (const std::string& call : calls) {
     const long all = count_calls("allocate", call);

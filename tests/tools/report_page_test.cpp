@@ -21,7 +21,7 @@ namespace collsim::command {
 namespace {
 
 using nlohmann::json;
-using TableRow = std::map<std::string, std::string>;
+using NewRow = std::map<std::string, std::string>;
 
 const std::string recordings = std::string(COLLSIM_SOURCE_DIR) + "/recordings/published/";
 
@@ -53,14 +53,14 @@ json charts_in(const std::string& page) {
 }
 
 /// The rows of a table by keys: exact numbers, or texts.
-std::vector<TableRow> table_in(const std::string& page, std::size_t number) {
+std::vector<NewRow> table_in(const std::string& page, std::size_t number) {
   const std::string table = all_between(page, "<table>", "</table>").at(number);
   const std::vector<std::string> keys = all_between(table, "data-key=\"", "\"");
-  std::vector<TableRow> rows;
+  std::vector<NewRow> rows;
   for (const std::string& line :
        all_between(between(table, "<tbody>", "</tbody>"), "<tr>", "</tr>")) {
     const std::vector<std::string> cells = all_between(line, "<td", "</td>");
-    TableRow row;
+    NewRow row;
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const bool is_number = cells[i].find("<data value=") != std::string::npos;
       row[keys.at(i)] = is_number ? between(cells[i], "<data value=\"", "\"")
@@ -72,7 +72,7 @@ std::vector<TableRow> table_in(const std::string& page, std::size_t number) {
 }
 
 /// Each number of a table is that of the answer's, to the last digit.
-void expect_numbers(const std::vector<TableRow>& rows, const json& answers) {
+void expect_numbers(const std::vector<NewRow>& rows, const json& answers) {
   ASSERT_EQ(rows.size(), answers.size());
   std::size_t numbers = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -260,7 +260,7 @@ TEST(DiagnosisPage, has_the_numbers_of_json_and_the_causes) {
   const json root = json::parse(run({"diagnose", log, "--format", "json"}).out);
   const json sizes = root["logs"][0]["sizes"];
   expect_numbers(table_in(page.out, 1), sizes);
-  const std::vector<TableRow> causes = table_in(page.out, 0);
+  const std::vector<NewRow> causes = table_in(page.out, 0);
   EXPECT_EQ(causes.front().at("text"), root["logs"][0]["causes"][0]["causes"][0]["text"]);
   // The band, what is expected, and then the measured sizes by verdict.
   const json series = charts_in(page.out)[0]["series"];

@@ -257,7 +257,7 @@ TEST(StepsCommand, a_call_fits_eighty_columns) {
 
 TEST(StepsCommand, bad_input_gets_one_error) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
-      {{"-n", "65"}, "--ranks: 65; 1 to 64"},
+      {{"-n", "65"}, "--ranks: 65 is out of range; 1 to 64"},
       {{"dgx-h100-x16", "-b", "1M"}, "128 ranks are too many to show step by step; at most 64"},
       {{"hgx-h200", "-n", "1", "-b", "1M"}, "one rank sends nothing"},
       {{"hgx-h200"}, "steps: no size; -b SIZE"},

@@ -4,6 +4,8 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <iostream>
 #include <new>
 #include <string>
@@ -25,10 +27,24 @@ void occupy_closed_streams() {
   }
 }
 
+/// JSON's destructor allocates, and what it throws ends the program: for want of memory, as bad
+/// input does.
+[[noreturn]] void end_without_memory() {
+  try {
+    if (const auto error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    std::fputs("collsim: not enough memory\n", stderr);
+    std::_Exit(collsim::command::exit_bad_input);
+  } catch (...) {  // a bug, which abort() reports
+  }
+  std::abort();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   occupy_closed_streams();
+  std::set_terminate(end_without_memory);
   // A caller may ignore SIGPIPE; `collsim ... | head` must end in the same way everywhere.
   std::signal(SIGPIPE, SIG_DFL);
   // The capacity of a pipe: a reader that closes the pipe early then never cuts off a help text.

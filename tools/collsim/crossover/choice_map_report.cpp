@@ -234,7 +234,7 @@ std::string mean_loss_note(const ChoiceRow& row) {
 
 void add_cell(const ChoiceMap& map, const ChoiceRow& row, const ChoiceCell& cell, Table& table) {
   const auto time = [&](std::size_t way) { return 1e6 * cell.times[way].value; };
-  TableRow add(table);
+  NewRow add(table);
   add({"nranks", "ranks"}, row.ranks);
   add({"nodes", "nodes"}, row.nodes);
   add({"size_bytes", "size", "(B)"}, cell.size.count);

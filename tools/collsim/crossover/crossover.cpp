@@ -333,7 +333,7 @@ Answer answer_of(const CallRequest& request, const std::vector<CrossoverReport>&
     answer.document.push_back(to_json(request, run, report));
     for (const PairCrossover& pair : report.pairs) {
       answer.rows->push_back(row_of(request, run, report, pair));
-      TableRow add(table);
+      NewRow add(table);
       add({"ranks", "ranks"}, report.ranks);
       add({"pair", "pair"}, fmt::format("{}, {}", pair.first, pair.second));
       add({"simulated", "simulated"}, to_string(pair.simulated, pair.first, pair.second));

@@ -92,7 +92,7 @@ Table sentence_table(const std::vector<KernelThresholds>& all) {
       text += fmt::format(", {} from {}", thresholds.ranges[i].kernel,
                           rounded_size(thresholds.ranges[i].from));
     }
-    TableRow add(table);
+    NewRow add(table);
     add({"ranks", "ranks"}, thresholds.ranks);
     add({"fastest", "fastest"}, text);
   }
@@ -104,7 +104,7 @@ Table range_table(const std::vector<KernelThresholds>& all) {
   table.title = "Fastest from a size on";
   for (const KernelThresholds& thresholds : all) {
     for (const KernelRange& range : thresholds.ranges) {
-      TableRow add(table);
+      NewRow add(table);
       add({"nranks", "ranks"}, thresholds.ranks);
       add({"kernel", "kernel"}, range.kernel);
       add({"from_bytes", "from", "(B)", 0}, range.from);

@@ -226,7 +226,7 @@ Table fastest_table(const std::vector<TextbookCurves>& rows) {
   for (const TextbookCurves& row : rows) {
     for (std::size_t i = 0; i < row.sizes.size(); ++i) {
       const TextbookCurve& fastest = row.curves[fastest_at(row, i)];
-      TableRow add(table);
+      NewRow add(table);
       add({"nranks", "ranks"}, row.ranks);
       add({"size_bytes", "size", "(B)"}, row.sizes[i].count);
       add({"fastest", "fastest"}, fastest.algorithm);

@@ -49,7 +49,7 @@ std::string verdict_text(const RunChange& change) {
 
 /// Adds a size to a table. JSON has the shares of busbw, people its figures.
 void add_size(const ChangedSize& size, Table& table) {
-  TableRow add(table);
+  NewRow add(table);
   add.data("collective", to_string(size.call.collective));
   add.data("ranks", size.call.ranks);
   add.data("nodes", size.call.nodes);

@@ -85,7 +85,7 @@ Table cause_table(const Diagnosis& diagnosis) {
   Table table;
   table.title = "Causes; those with the same number fit alike";
   const auto add_cause = [&](const Record& number, double likelihood, Record cause) {
-    TableRow add(table);
+    NewRow add(table);
     add({"group", "no."}, number);
     add({"likelihood", "likelihood", "(%)", 0, 100}, likelihood);
     add({"text", "cause"}, cause["text"]);

@@ -126,7 +126,7 @@ void add_size(const DiagnosedSize& size, const RecordedCall& call, Table& table)
   const auto busbw = [&](Seconds time) {
     return factor * in_gigabytes_per_second(size.point.size / time);
   };
-  TableRow add(table);
+  NewRow add(table);
   add.data("series", size.series);
   add({"size_bytes", "size", "(B)"}, size.point.size.count);
   add({"measured_us", "measured", "(us)"}, in_microseconds(size.point.measured));

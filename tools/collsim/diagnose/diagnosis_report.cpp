@@ -213,7 +213,7 @@ AnswerSection summary_of(const std::vector<DiagnosedLog>& logs) {
   };
   std::set<std::string> suspects;
   for (const DiagnosedLog* log : slowest_first(logs)) {
-    TableRow add(table);
+    NewRow add(table);
     add({"ratio", "ratio"}, share(ratio_of(log->diagnosis)));
     add({"like", "like"}, share(log->beside_like));
     add({"verdict", "verdict"}, to_string(log->diagnosis.verdict));

@@ -81,7 +81,7 @@ Table row_table(const Job& job, const std::set<std::size_t>& shown,
     if (!shown.contains(row.communicator)) continue;
     const bool any = row.has_dump && row.completed > 0;
     const std::string state = row.waits_in == nullptr ? "-" : short_call_words(*row.waits_in);
-    TableRow add(table);
+    NewRow add(table);
     add({"communicator", "communicator"},
         cut(name_of(job.communicators[row.communicator]), widest_name));
     add({"ranks", "ranks"}, cut(rank_ranges(row.ranks), widest_ranks));

@@ -35,7 +35,7 @@ Table port_table(const ExchangeRow& row) {
   Table table;
   for (const PortLoad& port : row.ports.ports) {
     if (table.rows.size() == shown_ports) break;
-    TableRow add(table);
+    NewRow add(table);
     add({"name", "port"}, port.name);
     add({"bytes", "sent", "(B)", 0}, port.bytes);
     add({"time_us", "time", "(us)", 1}, in_microseconds(port.time));
@@ -56,7 +56,7 @@ void add_exchange(const ExchangeHeading& heading, const ExchangeRow& row, Table&
   const auto time = [&](Seconds value) {
     return of_tokens ? Record(in_microseconds(value)) : Record();
   };
-  TableRow add(table);
+  NewRow add(table);
   add.data("machine", heading.machine);
   add.data("ranks", heading.ranks);
   add(fixed_column("call", "call", "", 16), row.call);

@@ -34,7 +34,7 @@ Table decode_table(const DecodePlanRequest& request, const DecodePlan& plan) {
       return row.tensor > 1 ? Record(in_microseconds(time)) : Record();
     };
     const double token = in_microseconds(row.token());
-    TableRow add(table);
+    NewRow add(table);
     add({"machine", "machine"}, describe(request.alternatives[row.alternative]));
     add({"tp", "tp"}, row.tensor);
     add({"batch", "batch"}, row.batch);

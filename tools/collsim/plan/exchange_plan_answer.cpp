@@ -30,7 +30,7 @@ constexpr std::uint32_t max_sms_of_gpu = 1024;
 Table exchange_plan_table(const ExchangePlanRequest& request, const ExchangePlan& plan) {
   Table table;
   for (const ExchangePlanRow& row : plan.rows) {
-    TableRow add(table);
+    NewRow add(table);
     add({"machine", "machine"}, describe(request.alternatives[row.alternative]));
     add({"ep", "ep"}, row.ranks);
     add({"nodes", "nodes", "", 0, 1, wide_only}, row.nodes);

@@ -356,7 +356,7 @@ Table plan_table(const CapacityRequest& request, const CapacityPlan& plan) {
   for (const PlanRow& row : plan.rows) {
     const Alternative& alternative = request.alternatives[row.alternative];
     const Workload& moved = request.workloads[row.workload];
-    TableRow add(table);
+    NewRow add(table);
     const auto column = [&](const char* key, const char* title, const std::string& unit,
                             std::size_t width, int digits, int rank, Record value) {
       add(fixed_column(key, title, unit, width, digits, rank), std::move(value));

@@ -114,7 +114,7 @@ Table step_plan_table(const StepPlanRequest& request, const StepPlan& plan) {
     const TrainingSetup& setup = row.layout.setup;
     const StepPrediction& step = row.layout.step;
     const double time = plan_ms * step.time.value;
-    TableRow add(table);
+    NewRow add(table);
     add({"machine", "machine"}, describe(request.alternatives[row.alternative]));
     add({"nodes", "nodes"}, row.nodes);
     add({"spares", "spare"}, row.goodput.spares);

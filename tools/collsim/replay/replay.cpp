@@ -41,7 +41,7 @@ Table rank_table(const TraceSummary& summary) {
   const int compared = summary.ranks.size() > 1 ? 0 : data_only;
   Table table;
   for (const RankSummary& rank : summary.ranks) {
-    TableRow add(table);
+    NewRow add(table);
     add({"rank", "rank"}, rank.rank);
     add({"steps", "steps"}, rank.steps);
     add(in_ms("step_us", "step"), rank.steps > 0 ? Record(rank.step_us) : Record());
@@ -80,7 +80,7 @@ Table exposed_table(const TraceSummary& summary) {
   }
   Table table;
   for (const auto& [name, row] : rows) {
-    TableRow add(table);
+    NewRow add(table);
     add({"communicator", "communicator"}, name.empty() ? "-" : name);
     add(in_ms("mean", "exposed"), row.sum_us / static_cast<double>(summary.ranks.size()));
     add(in_ms("most", "most"), row.max_us);
@@ -99,7 +99,7 @@ Table class_table(const TraceSummary& summary) {
     };
     const bool is_matched = row.matched > 0;
     const bool has_bytes = call.bytes > 0;
-    TableRow add(table);
+    NewRow add(table);
     add({"communicator", "communicator"}, call.communicator);
     add({"operation", "operation"}, call.operation);
     add.data("type", call.type);

@@ -77,7 +77,7 @@ const Column error_column{"error_percent", "error", "(%)", 1, 1, 0, 0, true};
 Table step_table(const std::vector<StepReplay>& steps) {
   Table table;
   for (const StepReplay& each : steps) {
-    TableRow add(table);
+    NewRow add(table);
     add({"step", "step"}, each.traced.number);
     add(milliseconds("traced_us", "traced"), each.traced.time_us);
     add(milliseconds("replayed_us", "replayed"), each.replayed.time_us);
@@ -89,7 +89,7 @@ Table step_table(const std::vector<StepReplay>& steps) {
 Table rank_table(const StepReplay& step) {
   Table table;
   for (const ReplayedRank& rank : step.replayed.ranks) {
-    TableRow add(table);
+    NewRow add(table);
     add({"rank", "rank"}, rank.traced.rank);
     add.data("traced_begin_us", rank.traced.begin_us);
     add(milliseconds("traced_end_us", "end"), rank.traced.end_us);
@@ -108,7 +108,7 @@ Table call_table(const StepReplay& step) {
   Table table;
   table.max_rows = max_replayed_rows;
   for (const ReplayedClass& row : step.replayed.classes) {
-    TableRow add(table);
+    NewRow add(table);
     add({"communicator", "communicator"}, row.example.communicator);
     add({"operation", "operation"}, row.example.operation);
     add.data("type", row.example.type);

@@ -125,16 +125,16 @@ std::vector<ShownColumn> shown_columns(const Table& table, std::span<const Recor
 
 }  // namespace
 
-TableRow::TableRow(Table& table) : table_(table) {
+NewRow::NewRow(Table& table) : table_(table) {
   table.rows.push_back(Record::object());
 }
 
-void TableRow::operator()(Column column, Record value) {
+void NewRow::operator()(Column column, Record value) {
   table_.rows.back()[column.key] = std::move(value);
   if (table_.rows.size() == 1) table_.columns.push_back(std::move(column));
 }
 
-void TableRow::data(std::string key, Record value) {
+void NewRow::data(std::string key, Record value) {
   (*this)({std::move(key), "", "", 2, 1, data_only}, std::move(value));
 }
 

@@ -49,9 +49,9 @@ struct Table {
 
 /// A row of a table while it is made: its values with their columns, in the order of csv and json.
 /// The first row makes the columns.
-class TableRow {
+class NewRow {
  public:
-  explicit TableRow(Table& table);
+  explicit NewRow(Table& table);
 
   /// Adds a value.
   void operator()(Column column, Record value);

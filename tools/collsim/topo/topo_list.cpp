@@ -126,7 +126,7 @@ std::vector<Note> machine_notes(const std::vector<MachineRow>& rows) {
 Table machine_table(const std::vector<MachineRow>& rows) {
   Table table;
   for (const MachineRow& row : rows) {
-    TableRow add(table);
+    NewRow add(table);
     add({"name", "name"}, row.name);
     add({"title", "description"}, row.title);
     add({"gpus", "GPUs"}, row.gpus);

@@ -52,7 +52,7 @@ std::string layout_words(const TrainingSetup& setup) {
 
 void add_step_row(const std::string& machine, const TrainingSetup& setup,
                   const StepPrediction& step, const std::optional<StepPrice>& price, Table& table) {
-  TableRow add(table);
+  NewRow add(table);
   const auto unshown = [&](const char* key, Record value) {
     add({key, key, "", 3, 1, wide_only}, std::move(value));
   };
@@ -173,7 +173,7 @@ Table schedule_table(const CallProgram& program, const ProgramSchedule& schedule
   Table table;
   for (std::size_t i = 0; i < program.groups.size(); ++i) {
     const GroupSchedule& times = schedule.groups[i];
-    TableRow add(table);
+    NewRow add(table);
     add({"group", "group"}, program.groups[i].name);
     add({"ranks", "ranks"}, program.groups[i].ranks.size());
     add({"end_us", "end", "(us)", 1}, in_microseconds(times.end));
@@ -263,7 +263,7 @@ Record comparison_record(const StepComparison& comparison) {
 AnswerSection score_section(const PublishedSteps& steps, std::span<const StepScore> scores) {
   Table table;
   for (const StepScore& each : scores) {
-    TableRow add(table);
+    NewRow add(table);
     add({"group", "group"}, each.group);
     add({"rows", "rows"}, each.rows);
     add({"mean", "mean", "(%)", 1, percent}, each.mean_error);

@@ -146,7 +146,7 @@ Table bucket_table(std::span<const BucketTime> buckets) {
   Table table;
   for (const BucketTime& each : buckets) {
     const auto exposed = each.step.exposed.find("dp");
-    TableRow add(table);
+    NewRow add(table);
     add({"bucket", "bucket"}, fmt::format("{} MiB", each.bucket.count / mebibyte));
     add({"step_ms", "step", "(ms)", 1}, in_ms * each.step.time.value);
     add({"exposed_dp_ms", "exposed dp", "(ms)", 1},
@@ -192,7 +192,7 @@ AnswerSection remedy_section(const StepPrediction& step, std::span<const Remedy>
   if (remedies.empty()) section.notes.emplace_back("Nothing that was tried gains 1 % or more.");
   Table table;
   for (const Remedy& each : remedies) {
-    TableRow add(table);
+    NewRow add(table);
     add({"remedy", "remedy"}, each.what);
     add({"step_ms", "step", "(ms)", 1}, in_ms * each.time.value);
     add({"gain", "gain", "(%)", 1, in_percent}, each.gain);

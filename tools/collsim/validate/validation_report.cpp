@@ -11,7 +11,7 @@ namespace {
 constexpr double in_percent = 100;
 
 void add_score(const std::string& name, const FamilyScore& score, Table& table) {
-  TableRow add(table);
+  NewRow add(table);
   const auto figure = [&](const char* key, const char* title, const char* of, const Score& each,
                           double Score::*value) {
     add({key, title, of, 1, in_percent}, each.rows == 0 ? Record() : Record(each.*value));
@@ -90,7 +90,7 @@ AnswerSection comparison_section(const Comparison& comparison) {
 AnswerSection left_out_section(const std::map<std::string, LeftOut>& left_out) {
   Table table;
   for (const auto& [reason, rows] : left_out) {
-    TableRow add(table);
+    NewRow add(table);
     add({"rows", "rows"}, rows.rows);
     add({"first_id", "first"}, rows.first_id);
     add({"reason", "reason"}, reason);
