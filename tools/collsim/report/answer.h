@@ -74,6 +74,7 @@ struct AnswerSection {
 };
 
 /// What a command answers, apart from any format.
+// NOLINTNEXTLINE(bugprone-exception-escape): moves of JSON do not throw
 struct Answer {
   std::string title{};        ///< of a page
   std::string command{};      ///< that made it
