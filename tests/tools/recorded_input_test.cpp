@@ -83,10 +83,10 @@ TEST(RecordedInput, messages_quote_a_part_of_a_long_value) {
 }
 
 TEST(EmptyAnswer, nothing_proved_is_no) {
+  const std::string four =
+      std::string(COLLSIM_SOURCE_DIR) + "/tests/data/msccl/allreduce-ring-4.xml";
   for (const auto& words :
-       {std::vector<std::string>{"check", "-a",
-                                 COLLSIM_SOURCE_DIR "/tests/data/msccl/allreduce-ring-4.xml",
-                                 "--ranks", "8"},
+       {std::vector<std::string>{"check", "-a", four, "--ranks", "8"},
         std::vector<std::string>{"check", "-t", "dgx-h100-x512"},
         std::vector<std::string>{"check", "-c", "all_to_all", "--ranks", "100"}}) {
     const Outcome outcome = run(words);

@@ -1,6 +1,7 @@
 #include "tools/collsim/core/clean_output.h"
 
 #include <algorithm>
+#include <array>
 #include <ostream>
 
 #include "sim/base/clean_text.h"
@@ -9,10 +10,17 @@ namespace collsim::command {
 
 namespace {
 
-/// Most output: ASCII, of which clean_text() changes nothing.
+/// Most output: ASCII, of which clean_text() changes nothing. By byte.
+constexpr std::array<bool, 256> plain_bytes = [] {
+  std::array<bool, 256> plain{};
+  for (std::size_t byte = 0x20; byte < 0x7F; ++byte) plain[byte] = true;
+  plain['\n'] = true;
+  plain['\t'] = true;
+  return plain;
+}();
+
 bool is_plain(char letter) {
-  const auto byte = static_cast<unsigned char>(letter);
-  return (byte >= 0x20 && byte < 0x7F) || byte == '\n' || byte == '\t';
+  return plain_bytes[static_cast<unsigned char>(letter)];
 }
 
 /// The bytes at a text's end that begin a character.

@@ -102,7 +102,8 @@ void drop_by_rank(std::vector<ShownColumn>& columns) {
 bool has_value(std::span<const Record> rows, const Column& column) {
   return std::any_of(rows.begin(), rows.end(), [&](const Record& row) {
     const Record& value = row.at(column.key);
-    return !value.is_null() && value != "";
+    const bool is_empty = value.is_string() && value.get_ref<const std::string&>().empty();
+    return !value.is_null() && !is_empty;
   });
 }
 

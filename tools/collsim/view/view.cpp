@@ -127,10 +127,8 @@ const Subcommand view_subcommand{
     .examples = {"view hgx-h200 -a ring -b 4M --output ring.html",
                  "view switch-8 -a ring,tree -b 64K --output ring-and-tree.html",
                  "view switch-8 -a tree -b 64K --embed --output tree-for-slides.html",
-                 "view --alpha 1us --bandwidth 50GB/s -n 8 --ranks-per-node 4 -a hierarchical -b "
-                 "64K --output h.html",
-                 "view hgx-h200 -a ring -b 4M --fault 'device: node0/gpu3, bandwidth: 10%' "
-                 "--healthy --output slow.html"},
+                 "view --alpha 1us --bandwidth 50GB/s -n 8 -a tree -b 64K --output tree.html",
+                 "view hgx-h200 -b 4M --fault 'rank: 3, late: 1ms' --healthy --output late.html"},
     .argument = "scenario",
     .first = "topology ranks collective algorithm minbytes fault healthy embed output",
     .modes = call_modes("minbytes output healthy embed", "", ""),
