@@ -44,6 +44,7 @@ void print_markdown_table(const Table& table, std::ostream& out) {
   print_markdown_cells(rulers, out);
   for (const Record& row : table.rows) {
     std::vector<std::string> cells;
+    cells.reserve(columns.size());
     for (const Column& column : columns) {
       cells.push_back(plain_markdown(shown_text(row.at(column.key), column)));
     }

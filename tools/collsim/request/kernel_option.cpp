@@ -60,7 +60,7 @@ PeerCalls peer_calls_of(const CallRequest& request, const KernelQuestion& questi
                         const std::vector<DeviceId>& gpus) {
   CallSpec spec = spec_of(request, request.scenario.runs.front());
   spec.gpus = gpus;
-  return {std::move(spec), question.engine, simulated};
+  return {spec, question.engine, simulated};
 }
 
 }  // namespace collsim::command
