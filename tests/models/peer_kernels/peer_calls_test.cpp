@@ -44,7 +44,7 @@ class Machine {
     parsed.reserve(faults.size());
     for (const std::string& fault : faults) parsed.push_back(parse_fault(fault));
     spec.faults = find_faults(parsed, topology_, ranks, 0);
-    return {std::move(spec), parse_engine_release(engine), false};
+    return {spec, parse_engine_release(engine), false};
   }
 
  private:

@@ -31,7 +31,7 @@ OptionValue text(std::string shown) {
   return value_of<std::string>(std::move(shown));
 }
 
-OptionValue text(std::string shown, std::string fallback) {
+OptionValue text(std::string shown, const std::string& fallback) {
   return value_of<std::string>(std::move(shown), fallback, fallback);
 }
 

@@ -42,7 +42,7 @@ OptionValue number();
 OptionValue number(std::int64_t fallback);
 /// Any text. An empty `fallback` that is given is a default, too.
 OptionValue text(std::string shown);
-OptionValue text(std::string shown, std::string fallback);
+OptionValue text(std::string shown, const std::string& fallback);
 /// Texts of an option that may be repeated.
 OptionValue texts(std::string shown);
 /// One of the words "weak|strong".
