@@ -39,8 +39,8 @@ OptionValue texts(std::string shown) {
   return {[] { return po::value<std::vector<std::string>>()->composing(); }, std::move(shown)};
 }
 
-OptionValue words(std::string shown, std::string fallback) {
-  OptionValue value = text(std::move(shown), std::move(fallback));
+OptionValue words(std::string shown, const std::string& fallback) {
+  OptionValue value = text(std::move(shown), fallback);
   value.only_words = true;
   return value;
 }

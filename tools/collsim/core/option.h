@@ -46,7 +46,7 @@ OptionValue text(std::string shown, const std::string& fallback);
 /// Texts of an option that may be repeated.
 OptionValue texts(std::string shown);
 /// One of the words "weak|strong".
-OptionValue words(std::string shown, std::string fallback);
+OptionValue words(std::string shown, const std::string& fallback);
 /// One of the formats, the first by default.
 OptionValue format_value(std::vector<Format> offered);
 
