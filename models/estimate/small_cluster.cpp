@@ -152,6 +152,15 @@ std::optional<CallSpec> small_cluster(const CallCompiler& whole, Rank ranks, Lik
   return spec;
 }
 
+std::vector<Rank> ranks_on(const CallSpec& spec, const std::vector<DeviceId>& gpus) {
+  std::map<DeviceId, Rank> rank_of;
+  for (Rank rank = 0; rank < spec.gpus.size(); ++rank) rank_of.emplace(spec.gpus[rank], rank);
+  std::vector<Rank> ranks;
+  ranks.reserve(gpus.size());
+  for (const DeviceId gpu : gpus) ranks.push_back(rank_of.at(gpu));
+  return ranks;
+}
+
 CallSpec call_of_ranks(CallSpec spec, const std::vector<Rank>& kept) {
   std::map<Rank, Rank> places;
   std::vector<DeviceId> gpus;

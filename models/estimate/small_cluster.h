@@ -30,6 +30,9 @@ enum class Likeness : std::uint8_t {
 std::optional<CallSpec> small_cluster(const CallCompiler& whole, Rank ranks = 64,
                                       Likeness likeness = Likeness::close);
 
+/// The ranks that sit on GPUs of the call, in the GPUs' order.
+std::vector<Rank> ranks_on(const CallSpec& spec, const std::vector<DeviceId>& gpus);
+
 /// The call on those of its ranks, in that order; rank 0 is the root where that is not among them.
 CallSpec call_of_ranks(CallSpec spec, const std::vector<Rank>& kept);
 

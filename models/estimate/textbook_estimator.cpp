@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "models/call/memory_need.h"
+#include "models/call/rank_gpus.h"
 #include "models/estimate/node_grid.h"
 #include "models/estimate/small_cluster.h"
 #include "sim/base/division.h"
@@ -74,6 +76,25 @@ Prediction simulated(const CallCompiler& compiler, Bytes size) {
   return prediction;
 }
 
+/// The call on the nodes of which the same GPUs take part as of most: of nodes of eight whose last
+/// has four, without that one. Nothing where all nodes are so.
+std::optional<CallSpec> on_like_nodes(const CallSpec& whole) {
+  const std::vector<LikeNodes> kinds = nodes_by_places(*whole.topology, whole.gpus).kinds;
+  if (kinds.size() == 1) return std::nullopt;
+  const auto most = std::max_element(
+      kinds.begin(), kinds.end(),
+      [](const LikeNodes& a, const LikeNodes& b) { return a.gpus.size() < b.gpus.size(); });
+  return call_of_ranks(whole, ranks_on(whole, most->gpus));
+}
+
+/// Those GPUs of the whole that are not among the part's.
+std::vector<DeviceId> gpus_beside(const CallCompiler& whole, const CallCompiler& part) {
+  const std::set<DeviceId> taken(part.spec().gpus.begin(), part.spec().gpus.end());
+  std::vector<DeviceId> others = whole.spec().gpus;
+  std::erase_if(others, [&](DeviceId gpu) { return taken.contains(gpu); });
+  return others;
+}
+
 /// All devices and cables of nodes alike: a hop of some is a hop of all.
 bool has_like_nodes(const CallCompiler& compiler) {
   const std::vector<std::uint32_t> firsts = first_like_nodes(compiler.topology());
@@ -92,22 +113,39 @@ TextbookEstimator::TextbookEstimator(const CallCompiler& compiler, Seconds at)
 }
 
 /// Nodes are halved, rounded up: a tree loses a level each time, and ranks that are no power of two
-/// stay none.
+/// stay none. Nodes unlike the others are in every cluster, since channels go otherwise where there
+/// is one.
 void TextbookEstimator::make_clusters(Seconds at) {
-  const auto grid = grid_of(compiler_);
+  const std::vector<DeviceId>& all = compiler_.spec().gpus;
+  if (grouped_by_node(compiler_.topology(), all) != all) return;
+  held_ = compiler_.with_faults(faults_held_at(compiler_.spec().faults, at));
+  auto some = on_like_nodes(held_->spec());
+  std::optional<CallCompiler> part;
+  if (some) part.emplace(std::move(*some));
+  const CallCompiler& like = part ? *part : *held_;
+  const auto grid = grid_of(like);
   if (!grid) return;
+  const std::vector<DeviceId> odd = part ? gpus_beside(*held_, like) : std::vector<DeviceId>();
+  if (odd.size() > max_simulated_ranks) return;
   const bool in_halves = growth_ == Growth::half_per_doubling;
   const Rank least = in_halves ? min_nodes_of_halves : min_nodes;
-  Rank nodes = grid->nodes;
+  const auto odd_nodes =
+      static_cast<Rank>(compiler_.placement().ranks_by_node().size()) - grid->nodes;
+  Rank nodes = grid->nodes + odd_nodes;
   while (nodes * grid->per_node > max_simulated_ranks && divide_up(nodes, 2U) >= least) {
     nodes = divide_up(nodes, 2U);
     ++halvings_;
   }
   if (halvings_ == 0) return;
-  held_ = compiler_.with_faults(faults_held_at(compiler_.spec().faults, at));
   for (int i = 0; i < (in_halves ? 3 : 2); ++i, nodes = divide_up(nodes, 2U)) {
-    auto spec = small_cluster(*held_, nodes * grid->per_node, Likeness::near);
+    auto spec =
+        small_cluster(like, (nodes - std::min(nodes, odd_nodes)) * grid->per_node, Likeness::near);
     if (!spec) return clusters_.clear();
+    if (!odd.empty()) {
+      std::vector<DeviceId> gpus = std::move(spec->gpus);
+      gpus.insert(gpus.end(), odd.begin(), odd.end());
+      spec = call_of_ranks(held_->spec(), ranks_on(held_->spec(), gpus));
+    }
     clusters_.emplace_back(std::move(*spec));
   }
 }

@@ -138,6 +138,20 @@ TEST(Estimator, is_near_the_simulation_of_textbooks) {
   }
 }
 
+// 125 ranks are 15 nodes of eight and one of five, which every small cluster has too.
+TEST(Estimator, keeps_a_node_with_fewer_ranks) {
+  const Topology topology = load_topology(find_data_file("dgx-h100-x16", "topologies"));
+  for (const std::string_view algorithm : {"ring", "tree", "double_binary_tree"}) {
+    CallSpec spec =
+        spec_of({"", Collective::all_reduce, algorithm, "", ScheduleKind::textbook}, topology);
+    spec.gpus.resize(125);
+    const CallCompiler compiler(std::move(spec));
+    const Bytes size{1 << 16};
+    const double simulated = simulate(compiler.plan(size)).time.value;
+    EXPECT_NEAR(estimated(compiler, size).value / simulated, 1, 0.02) << algorithm;
+  }
+}
+
 // A tree of two is one edge, up and down: the first of 16 chunks takes two hops, and each of the
 // others follows when its sender has sent the one before. Nothing is shared, so that the simulation
 // says the same.
