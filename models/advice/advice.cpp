@@ -8,6 +8,7 @@
 
 #include "models/advice/nccl_variables.h"
 #include "models/call/call_compiler.h"
+#include "models/call/rank_gpus.h"
 #include "models/nccl/settings/environment.h"
 #include "models/nccl/settings/variable_reach.h"
 #include "sim/base/did_you_mean.h"
@@ -111,6 +112,33 @@ std::string reason_of(const TriedChange& change) {
   return {};
 }
 
+/// Pairs of GPUs of the first node that talk through host memory.
+std::size_t pairs_through_host_memory(const CallSpec& spec) {
+  const CallCompiler compiler(spec);
+  if (!talks_through_host_memory(compiler)) return 0;
+  const std::size_t gpus = placement_of(*spec.topology, spec.gpus).ranks_by_node().front().size();
+  const Nccl& host = compiler.nccl()->host(0);
+  std::size_t pairs = 0;
+  for (std::uint32_t from = 0; from < gpus; ++from) {
+    for (std::uint32_t to = 0; to < from; ++to) pairs += host.through_host_memory(from, to) ? 1U : 0U;
+  }
+  return pairs;
+}
+
+/// Why nobody can tell a change's time from here: it opens peer-to-peer over a CPU, whose rate
+/// differs between hosts from none to more than memory gives (NCCL's default keeps off it).
+std::string unknown_way_of(const TriedChange& change, const CallList& unchanged) {
+  if (!change.variables.contains("NCCL_P2P_LEVEL")) return {};
+  for (std::size_t i = 0; i < unchanged.items.size(); ++i) {
+    if (pairs_through_host_memory(change.calls.items[i].spec) <
+        pairs_through_host_memory(unchanged.items[i].spec)) {
+      return "GPUs would reach each other over a CPU, at a rate that its host bridges, IOMMU and "
+             "ACS decide; measure these calls with it and without";
+    }
+  }
+  return {};
+}
+
 /// Whether a later line sets the same variable.
 bool is_overridden(const std::vector<PastedSetting>& settings, std::size_t index) {
   return std::any_of(
@@ -140,6 +168,7 @@ void Adviser::take_effect(const TriedChange& change, const CallTimes& unchanged,
   advice.effect = effect_of(unchanged, changed);
   advice.unmodelled.clear();
   advice.reason = is_nothing(advice.effect) ? "" : reason_of(change);
+  if (!is_nothing(advice.effect)) advice.unmodelled = unknown_way_of(change, calls_);
   if (!is_nothing(advice.effect) || change.variables.empty()) return;
   for (const std::string& algorithm : changed.algorithms) {
     const auto reason = unmodelled_reason(change.variables, algorithm, version_of(calls_));
@@ -181,7 +210,8 @@ std::vector<Advice> Adviser::advise(const std::vector<TriedChange>& changes) {
 std::optional<Advice> Adviser::best_together(std::span<const Advice> advices) const {
   std::vector<const Advice*> faster;
   for (const Advice& advice : advices) {
-    const bool counts = advice.simulated && advice.problem.empty() && !advice.variables.empty();
+    const bool counts = advice.simulated && advice.problem.empty() && advice.unmodelled.empty() &&
+                        !advice.variables.empty();
     if (counts && advice.effect.mean < 1 - min_change) faster.push_back(&advice);
   }
   std::stable_sort(faster.begin(), faster.end(), [](const Advice* a, const Advice* b) {

@@ -28,8 +28,8 @@ struct Advice {
   Effect effect{};
   bool simulated = false;  ///< else by formulas
   std::string problem{};   ///< why it cannot run; empty where it can
-  /// Why no change of time says nothing: the model does not follow a variable for the algorithm
-  /// that runs. Empty where it does.
+  /// Why its time, or that it has none, says nothing: the model does not follow a variable for the
+  /// algorithm that runs, or a rate counts that each host has of its own. Empty where it does.
   std::string unmodelled{};
   /// Why the time changes, where a sentence says it.
   std::string reason{};
@@ -87,8 +87,7 @@ std::string_view to_string(SettingVerdict verdict);
 
 /// By the mean and the extremes of an effect.
 SettingVerdict verdict_of(const Effect& effect);
-/// Of a change: refused where it cannot run, not modelled where nothing changes because the model
-/// does not follow it.
+/// Of a change: refused where it cannot run, not modelled where the model cannot tell its time.
 SettingVerdict verdict_of(const Advice& advice);
 
 struct JudgedSetting {

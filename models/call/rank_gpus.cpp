@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "models/machine/gpu_model.h"
+#include "sim/base/division.h"
 #include "sim/base/input_error.h"
 
 namespace collsim {
@@ -29,6 +31,16 @@ std::uint32_t max_gpus_of_a_node(const Topology& topology) {
   return static_cast<std::uint32_t>(most);
 }
 
+/// How many of each node such ranks take: all, but of racks, which jobs fill alike, the same number
+/// if the ranks divide so.
+std::uint32_t usual_per_node(const Topology& topology, Rank ranks, std::uint32_t fullest) {
+  const GpuModel* model = find_gpu_model(topology.device(topology.gpus().front()).model);
+  const bool are_racks = model != nullptr && model->gpus_per_rack == fullest;
+  const std::uint32_t racks = divide_up(ranks, fullest);
+  if (!are_racks || racks > topology.node_count() || ranks % racks != 0) return fullest;
+  return ranks / racks;
+}
+
 }  // namespace
 
 std::vector<DeviceId> first_gpus(const Topology& topology, Rank ranks,
@@ -39,9 +51,11 @@ std::vector<DeviceId> first_gpus(const Topology& topology, Rank ranks,
                                  topology.name(), fullest, fullest == 1 ? "" : "s"),
                      fmt::format("1 to {}", fullest));
   }
+  const std::uint32_t of_each =
+      per_node ? *per_node : usual_per_node(topology, std::max<Rank>(ranks, 1), fullest);
   std::vector<DeviceId> gpus;
   for (const DeviceId gpu : topology.gpus()) {
-    if (place_in_node(topology, gpu) < per_node.value_or(fullest)) gpus.push_back(gpu);
+    if (place_in_node(topology, gpu) < of_each) gpus.push_back(gpu);
   }
   if (ranks < 1 || ranks > gpus.size()) {
     throw InputError(fmt::format("{} ranks on '{}'", ranks, topology.name()),

@@ -158,7 +158,7 @@ void Nccl::settle_nodes(const NcclPaths& paths) {
   point_to_point_ = point_to_point_channels(system_, paths, nodes_, ranks(), channel_count(),
                                             environment_, version_);
   if (nodes_ > 1) {
-    message_nets_ = MessageNets(system_, paths, environment_, point_to_point_.channels, version_);
+    message_nets_ = MessageNets(system_, paths, environment_, point_to_point_.channels);
   }
   table_ = tune(tuning_input());
 }

@@ -60,6 +60,22 @@ TEST_F(AdviseCommand, says_what_changes_nothing) {
   EXPECT_FALSE(rows.contains("NCCL_IB_DISABLE=1"));
 }
 
+// Ten hosts of cards whose GPUs talk through host memory: over their CPUs peer-to-peer may be
+// quicker, slower or stand still.
+TEST_F(AdviseCommand, praises_no_peers_over_a_cpu) {
+  for (const char* const machine :
+       {"a100-pcie-4", "a6000-4-bridged", "l40s-4", "l40s-8", "pcie-8", "rtx2080ti-4", "rtx3090-8",
+        "rtx4090-4", "rtx4090-2-sockets", "rtx5090-8"}) {
+    const Rows rows = advise({machine, "-c", "all_to_all", "-b", "4M", "-e", "4M"});
+    for (const char* const setting : {"NCCL_P2P_LEVEL=SYS", "NCCL_P2P_LEVEL=PHB"}) {
+      const auto row = rows.find(setting);
+      if (row == rows.end()) continue;
+      EXPECT_NE(row->second["verdict"], "helps") << machine << ' ' << setting;
+      EXPECT_NE(row->second["verdict"], "harms") << machine << ' ' << setting;
+    }
+  }
+}
+
 TEST_F(AdviseCommand, knows_placements_and_faults) {
   const Rows rows = advise({"dgx-h100-x4", "-n", "8", "-b", "4M", "-e", "4M", "--fault",
                             "link: node0/nic3, bandwidth: 10%", "--ranks-per-node", "4"});

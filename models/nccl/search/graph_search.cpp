@@ -348,7 +348,9 @@ class SearchKey {
         environment.gdr_level.has_value(), environment.gdr_level.value_or(PathType::loc),
         environment.shm_disabled, environment.nvb_disabled, environment.pxn_disabled,
         environment.over_sockets(), environment.cross_nic, environment.collnet_enabled,
-        environment.nvls_enabled);
+        environment.nvls_enabled, environment.gdr_over_c2c.value_or(true),
+        environment.gdr_over_c2c.has_value(), environment.pxn_over_c2c.value_or(true),
+        environment.pxn_over_c2c.has_value());
   }
 
   std::string take() && { return std::move(bytes_); }

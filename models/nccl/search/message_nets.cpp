@@ -5,8 +5,7 @@
 namespace collsim {
 
 MessageNets::MessageNets(const NcclSystem& system, const NcclPaths& paths,
-                         const NcclEnvironment& environment, std::uint32_t channels,
-                         NcclVersion version) {
+                         const NcclEnvironment& environment, std::uint32_t channels) {
   const auto nets = system.of_kind(NcclNodeKind::net);
   for (const std::uint32_t net : nets) nics_.push_back(system.node(net).net.nics);
   const auto gpus = static_cast<std::uint32_t>(system.gpu_count());
@@ -18,14 +17,14 @@ MessageNets::MessageNets(const NcclSystem& system, const NcclPaths& paths,
       preferred_[channel][rank] = paths.preferred_net(gpu, channel);
     }
     for (std::uint32_t net = 0; net < nets.size(); ++net) {
-      ways_[rank].push_back(way(system, paths, environment, gpu, net, version));
+      ways_[rank].push_back(way(system, paths, environment, gpu, net));
     }
   }
 }
 
 MessageNets::Way MessageNets::way(const NcclSystem& system, const NcclPaths& paths,
                                   const NcclEnvironment& environment, std::uint32_t gpu,
-                                  std::uint32_t net, NcclVersion version) {
+                                  std::uint32_t net) {
   Way own;
   if (environment.cross_nic == 0) own.net = net;
   const int level = environment.pxn_disabled ? 0 : environment.message_pxn_level;
@@ -40,10 +39,8 @@ MessageNets::Way MessageNets::way(const NcclSystem& system, const NcclPaths& pat
     if (type > PathType::pxn) return own;
     return type == PathType::pxn ? through : Way{net, std::nullopt};
   }
-  // Chip-to-chip links on the way count since 2.27.
-  const PathType worst = version < NcclVersion{2, 27} ? PathType::pxb : PathType::p2c;
   const bool reached = paths.between(gpus[*beside], gpus[gpu]).type <= PathType::nvl &&
-                       paths.between(gpus[*beside], node).type <= worst;
+                       paths.between(gpus[*beside], node).type <= paths.worst_of_relay();
   return reached ? through : own;
 }
 

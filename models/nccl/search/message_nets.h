@@ -24,7 +24,7 @@ class MessageNets {
  public:
   MessageNets() = default;
   MessageNets(const NcclSystem& system, const NcclPaths& paths, const NcclEnvironment& environment,
-              std::uint32_t channels, NcclVersion version);
+              std::uint32_t channels);
 
   /// Where a message of one GPU to another leaves the node, and where it enters the other one; both
   /// GPUs by their rank in the node. None where there are no NICs.
@@ -43,8 +43,7 @@ class MessageNets {
     std::optional<std::uint32_t> relay;  // rank in the node
   };
   static Way way(const NcclSystem& system, const NcclPaths& paths,
-                 const NcclEnvironment& environment, std::uint32_t gpu, std::uint32_t net,
-                 NcclVersion version);
+                 const NcclEnvironment& environment, std::uint32_t gpu, std::uint32_t net);
   /// One of the net's NICs: the ports of a merged one in turn.
   std::optional<ChannelNet> found(std::uint32_t channel, std::uint32_t net,
                                   std::optional<std::uint32_t> relay) const;

@@ -243,6 +243,8 @@ constexpr auto known_variables = std::to_array<Variable>({
      e.message_pxn_level = static_cast<int>(s.integer(0, 2));
    }},
   {"NCCL_LL128_C2C", [](const Setting& s, NcclEnvironment& e) { e.ll128_over_c2c = s.flag(); }},
+  {"NCCL_NET_GDR_C2C", [](const Setting& s, NcclEnvironment& e) { e.gdr_over_c2c = s.flag(); }},
+  {"NCCL_PXN_C2C", [](const Setting& s, NcclEnvironment& e) { e.pxn_over_c2c = s.flag(); }},
   {"NCCL_NET_GDR_LEVEL", [](const Setting& s, NcclEnvironment& e) { e.gdr_level = s.level(); }},
   {"NCCL_NVLS_ENABLE",
    [](const Setting& s, NcclEnvironment& e) { e.nvls_enabled = s.integer(0, 2) != 0; }},

@@ -31,11 +31,9 @@ PathType type_of(NcclLinkKind kind) {
   return PathType::loc;
 }
 
-/// C2C to the CPU and PCIe to the NIC are better than their parts suggest.
-PathType joined(PathType a, PathType b) {
-  const PathType worse = std::max(a, b);
-  const bool c2c_and_host_bridge = worse == PathType::phb && std::min(a, b) == PathType::c2c;
-  return c2c_and_host_bridge ? PathType::p2c : worse;
+/// C2C to the CPU and PCIe to the NIC.
+bool is_behind_grace(PathType a, PathType b) {
+  return std::max(a, b) == PathType::phb && std::min(a, b) == PathType::c2c;
 }
 
 std::uint32_t mirrored_bits(std::uint32_t value, std::uint32_t power_of_two) {
@@ -54,11 +52,27 @@ PathType default_p2p_level(const NcclSystem& system, NcclVersion version) {
   return PathType::pxb;
 }
 
+/// A NIC behind Grace lies behind a host bridge until 2.26, where GPUDirect over NVLink-C2C can be
+/// asked for; 2.27 knows its path, and 2.28 leads neighbours over it (NCCL's notes of releases
+/// 2.26.2, 2.27.3 and 2.28.3; src/graph/paths.cc).
+NcclPaths::GraceRules grace_rules(const NcclEnvironment& environment, NcclVersion version) {
+  const bool knows_path = version >= NcclVersion{2, 27};
+  NcclPaths::GraceRules rules;
+  rules.nic_path = knows_path ? PathType::p2c : PathType::phb;
+  rules.gpudirect = version >= NcclVersion{2, 26} && environment.gdr_over_c2c.value_or(knows_path);
+  const bool relays = environment.pxn_over_c2c.value_or(version >= NcclVersion{2, 28});
+  rules.worst_of_relay = knows_path && relays ? PathType::p2c : PathType::pxb;
+  return rules;
+}
+
 }  // namespace
 
 NcclPaths::NcclPaths(const NcclSystem& system, const NcclEnvironment& environment,
                      NcclVersion version)
-    : system_(&system), node_count_(system.nodes().size()), paths_(node_count_ * node_count_) {
+    : system_(&system),
+      node_count_(system.nodes().size()),
+      paths_(node_count_ * node_count_),
+      grace_(grace_rules(environment, version)) {
   for (const NcclNodeKind kind :
        {NcclNodeKind::cpu, NcclNodeKind::gpu, NcclNodeKind::net, NcclNodeKind::nvs}) {
     for (const std::uint32_t base : system.of_kind(kind)) flood(base, !environment.nvb_disabled);
@@ -133,8 +147,9 @@ void NcclPaths::detour(std::uint32_t from, std::uint32_t via, std::uint32_t to) 
   joint.links.insert(joint.links.end(), second.links.begin(), second.links.end());
   joint.bandwidth = std::min(first.bandwidth, second.bandwidth);
   joint.staged = system_->node(via).kind == NcclNodeKind::cpu;
-  joint.type = system_->node(via).kind == NcclNodeKind::gpu ? PathType::pxn
-                                                            : joined(first.type, second.type);
+  joint.type = std::max(first.type, second.type);
+  if (is_behind_grace(first.type, second.type)) joint.type = grace_.nic_path;
+  if (system_->node(via).kind == NcclNodeKind::gpu) joint.type = PathType::pxn;
   path(from, to) = std::move(joint);
 }
 
@@ -162,9 +177,9 @@ void NcclPaths::mark_c2c_nets() {
     const std::uint32_t cpu = local_cpu(gpu);
     for (const std::uint32_t index : closest(gpu, NcclNodeKind::net)) {
       const std::uint32_t net = system_->of_kind(NcclNodeKind::net)[index];
-      if (joined(between(gpu, cpu).type, between(net, cpu).type) != PathType::p2c) continue;
-      path(gpu, net).type = std::min(PathType::p2c, path(gpu, net).type);
-      path(net, gpu).type = std::min(PathType::p2c, path(net, gpu).type);
+      if (!is_behind_grace(between(gpu, cpu).type, between(net, cpu).type)) continue;
+      path(gpu, net).type = std::min(grace_.nic_path, path(gpu, net).type);
+      path(net, gpu).type = std::min(grace_.nic_path, path(net, gpu).type);
     }
   }
 }
@@ -179,7 +194,7 @@ void NcclPaths::relay_through_gpus(std::uint32_t net_index, const NcclEnvironmen
       const NcclPath& direct = between(gpu, net);
       const NcclPath& from_relay = between(relay, net);
       const bool better = from_relay.bandwidth > direct.bandwidth || direct.type > PathType::pxn;
-      if (relay != gpu && from_relay.type <= PathType::p2c && better &&
+      if (relay != gpu && from_relay.type <= grace_.worst_of_relay && better &&
           between(relay, gpu).type <= PathType::nvl &&
           rdma_allowed(relay, net, true, environment)) {
         detour(gpu, relay, net);
@@ -213,10 +228,12 @@ bool NcclPaths::rdma_allowed(std::uint32_t gpu, std::uint32_t net, bool read,
     });
     if (!nvlink) return false;
   }
-  const PathType level = environment.gdr_level.value_or(PathType::p2c);
+  const PathType level = environment.gdr_level.value_or(PathType::pxb);
   const PathType distance = between(gpu, net).type;
   // The relay's distance counts for PXN, and PXN is only set where that was near enough.
-  return distance == PathType::pxn || distance <= level;
+  if (distance == PathType::pxn || distance <= level) return true;
+  return grace_.gpudirect && distance == grace_.nic_path &&
+         between(gpu, local_cpu(gpu)).type == PathType::c2c && PathType::c2c <= level;
 }
 
 std::uint32_t NcclPaths::local_cpu(std::uint32_t gpu) const {

@@ -24,6 +24,13 @@ struct NcclPath {
 /// the GPU beside it (PXN), NICs without GPUDirect through the CPU (NCCL src/graph/paths.cc).
 class NcclPaths {
  public:
+  /// What a release does with a NIC behind Grace, which GPUs reach over NVLink-C2C.
+  struct GraceRules {
+    PathType nic_path = PathType::p2c;        ///< of a GPU to such a NIC
+    PathType worst_of_relay = PathType::p2c;  ///< of a NIC to the GPU that sends for others (PXN)
+    bool gpudirect = true;                    ///< where NCCL_NET_GDR_LEVEL would forbid it
+  };
+
   /// Throws InputError for a pair of GPUs that could only talk over the network.
   NcclPaths(const NcclSystem& system, const NcclEnvironment& environment, NcclVersion version);
 
@@ -39,6 +46,8 @@ class NcclPaths {
   /// The GPU that is a NIC's first choice. Both are indices among their kind.
   std::optional<std::uint32_t> preferred_gpu(std::uint32_t net) const;
 
+  /// The worst path of a NIC to the GPU that sends for others (PXN).
+  PathType worst_of_relay() const { return grace_.worst_of_relay; }
   /// Best and worst type between different GPUs, or from GPUs to NICs.
   PathType best_type(NcclNodeKind to) const;
   PathType worst_type(NcclNodeKind to) const;
@@ -60,6 +69,7 @@ class NcclPaths {
   const NcclSystem* system_;
   std::size_t node_count_;
   std::vector<NcclPath> paths_;
+  GraceRules grace_;
 };
 
 }  // namespace collsim

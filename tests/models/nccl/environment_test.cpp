@@ -75,6 +75,40 @@ TEST(NcclEnvironment, Ll128IsForTheGenerationsOfARelease) {
   EXPECT_GT(bandwidth("dgx-a100", "2.18"), 0);
 }
 
+// A NIC behind Grace lies behind a host bridge until 2.26, over which LL128 does not run; then its
+// path is better than one. Rings that may not use a neighbour's NIC change NICs, as far away. NICs
+// below a PCIe switch are as they were.
+TEST(NcclEnvironment, ReleasesFindNicsBehindGrace) {
+  struct Case {
+    const char* machine;
+    const char* version;
+    Nccl::Variables variables;
+    PathType tree;
+    bool has_ll128;
+  };
+  const Nccl::Variables relays{{"NCCL_PXN_C2C", "1"}};
+  const Nccl::Variables none{{"NCCL_PXN_C2C", "0"}};
+  const std::vector<Case> cases{
+      {"gh200-4-x64", "2.23.4", {}, PathType::phb, false},
+      {"gh200-4-x64", "2.26", relays, PathType::phb, false},
+      {"gh200-4-x64", "2.28", {}, PathType::p2c, true},
+      {"gh200-4-x64", "2.30", none, PathType::p2c, true},
+      {"gh200-x16", "2.19", {}, PathType::phb, false},
+      {"gh200-x16", "2.27", {}, PathType::p2c, true},
+      {"dgx-h100-x4", "2.19", {}, PathType::pix, true},
+      {"dgx-h100-x4", "2.30", none, PathType::pix, true},
+  };
+  for (const Case& each : cases) {
+    SCOPED_TRACE(std::string(each.machine) + " " + each.version);
+    const Nccl nccl(load_topology(source + "/topologies/" + each.machine + ".yaml"), each.variables,
+                    parse_nccl_version(each.version));
+    EXPECT_EQ(nccl.graphs().tree.inter_type, each.tree);
+    const double ll128 =
+        nccl.tuning(NcclFunction::all_reduce, NcclAlgorithm::ring, Protocol::ll128).bandwidth;
+    EXPECT_EQ(ll128 > 0, each.has_ll128);
+  }
+}
+
 // To a NIC through another GPU, as on a host whose one NIC is beside GPU 2.
 TEST(NcclEnvironment, Ll128MayBeKeptOffPxn) {
   const Nccl::Variables one{{"NCCL_IB_HCA", "=mlx5_2"}};

@@ -289,8 +289,7 @@ std::vector<AnswerSection> advice_sections(const AdviceSubject& subject,
           advice_section("faster and slower, by the call", subject, advices, SettingVerdict::mixed),
           advice_section("slower", subject, advices, SettingVerdict::harms),
           unchanged_section(advices),
-          unknown_section("not modelled here, so nothing is known of them:", advices,
-                          &Advice::unmodelled),
+          unknown_section("cannot tell what these do here:", advices, &Advice::unmodelled),
           unknown_section("cannot run here:", advices, &Advice::problem)};
 }
 
