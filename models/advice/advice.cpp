@@ -120,7 +120,8 @@ std::size_t pairs_through_host_memory(const CallSpec& spec) {
   const Nccl& host = compiler.nccl()->host(0);
   std::size_t pairs = 0;
   for (std::uint32_t from = 0; from < gpus; ++from) {
-    for (std::uint32_t to = 0; to < from; ++to) pairs += host.through_host_memory(from, to) ? 1U : 0U;
+    for (std::uint32_t to = 0; to < from; ++to)
+      pairs += host.through_host_memory(from, to) ? 1U : 0U;
   }
   return pairs;
 }
