@@ -115,24 +115,26 @@ std::string reason_of(const TriedChange& change) {
 /// Pairs of GPUs of the first node that talk through host memory.
 std::size_t pairs_through_host_memory(const CallSpec& spec) {
   const CallCompiler compiler(spec);
-  if (!talks_through_host_memory(compiler)) return 0;
+  if (compiler.nccl() == nullptr) return 0;
   const std::size_t gpus = placement_of(*spec.topology, spec.gpus).ranks_by_node().front().size();
   const Nccl& host = compiler.nccl()->host(0);
   std::size_t pairs = 0;
   for (std::uint32_t from = 0; from < gpus; ++from) {
-    for (std::uint32_t to = 0; to < from; ++to)
-      pairs += host.through_host_memory(from, to) ? 1U : 0U;
+    for (std::uint32_t to = 0; to < from; ++to) {
+      if (host.through_host_memory(from, to)) ++pairs;
+    }
   }
   return pairs;
 }
 
-/// Why nobody can tell a change's time from here: it opens peer-to-peer over a CPU, whose rate
-/// differs between hosts from none to more than memory gives (NCCL's default keeps off it).
-std::string unknown_way_of(const TriedChange& change, const CallList& unchanged) {
+/// Why nobody can tell a change's time from here: it opens peer-to-peer over CPUs, beyond all
+/// PCIe switches, whose rate differs between hosts from none to more than memory gives.
+std::string unknown_way_of(const TriedChange& change) {
   if (!change.variables.contains("NCCL_P2P_LEVEL")) return {};
-  for (std::size_t i = 0; i < unchanged.items.size(); ++i) {
+  const CallList below_switches = with_variables(change.calls, {{"NCCL_P2P_LEVEL", "PXB"}});
+  for (std::size_t i = 0; i < change.calls.items.size(); ++i) {
     if (pairs_through_host_memory(change.calls.items[i].spec) <
-        pairs_through_host_memory(unchanged.items[i].spec)) {
+        pairs_through_host_memory(below_switches.items[i].spec)) {
       return "GPUs would reach each other over a CPU, at a rate that its host bridges, IOMMU and "
              "ACS decide; measure these calls with it and without";
     }
@@ -167,9 +169,9 @@ Advice Adviser::estimated(const TriedChange& change) const {
 void Adviser::take_effect(const TriedChange& change, const CallTimes& unchanged,
                           const CallTimes& changed, Advice& advice) const {
   advice.effect = effect_of(unchanged, changed);
-  advice.unmodelled.clear();
+  advice.unmodelled = unknown_way_of(change);
+  if (!advice.unmodelled.empty()) return;
   advice.reason = is_nothing(advice.effect) ? "" : reason_of(change);
-  if (!is_nothing(advice.effect)) advice.unmodelled = unknown_way_of(change, calls_);
   if (!is_nothing(advice.effect) || change.variables.empty()) return;
   for (const std::string& algorithm : changed.algorithms) {
     const auto reason = unmodelled_reason(change.variables, algorithm, version_of(calls_));
@@ -299,7 +301,8 @@ Judgement judge(Adviser& adviser, const std::vector<PastedSetting>& settings) {
   changes.push_back({"all together", all, with_variables(adviser.calls(), all)});
   std::vector<Advice> advices = adviser.advise(changes);
   judgement.together = advices.back();
-  judgement.together->unmodelled.clear();  // its lines say so, each for itself
+  // Of a variable that is not followed its line says so; the others have their time all the same.
+  judgement.together->unmodelled = unknown_way_of(changes.back());
   for (std::size_t i = 0; i < tried.size(); ++i) {
     JudgedSetting& line = judgement.lines[tried[i]];
     line.advice = advices[i];

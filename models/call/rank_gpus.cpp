@@ -31,14 +31,18 @@ std::uint32_t max_gpus_of_a_node(const Topology& topology) {
   return static_cast<std::uint32_t>(most);
 }
 
-/// How many of each node such ranks take: all, but of racks, which jobs fill alike, the same number
-/// if the ranks divide so.
+/// How many of each node ranks take: all, but of racks, which jobs fill alike, the same number, of
+/// less than twice the racks that would do. A rack has more than a host of two CPUs.
 std::uint32_t usual_per_node(const Topology& topology, Rank ranks, std::uint32_t fullest) {
   const GpuModel* model = find_gpu_model(topology.device(topology.gpus().front()).model);
-  const bool are_racks = model != nullptr && model->gpus_per_rack == fullest;
-  const std::uint32_t racks = divide_up(ranks, fullest);
-  if (!are_racks || racks > topology.node_count() || ranks % racks != 0) return fullest;
-  return ranks / racks;
+  const bool are_racks =
+      model != nullptr && model->gpus_per_rack > 0 && fullest > 2 * model->gpus_per_cpu;
+  const std::uint32_t fewest = divide_up(ranks, fullest);
+  const std::uint32_t end = std::min(2 * fewest, topology.node_count() + 1);
+  for (std::uint32_t racks = fewest; are_racks && racks < end; ++racks) {
+    if (ranks % racks == 0) return ranks / racks;
+  }
+  return fullest;
 }
 
 }  // namespace
@@ -51,8 +55,7 @@ std::vector<DeviceId> first_gpus(const Topology& topology, Rank ranks,
                                  topology.name(), fullest, fullest == 1 ? "" : "s"),
                      fmt::format("1 to {}", fullest));
   }
-  const std::uint32_t of_each =
-      per_node ? *per_node : usual_per_node(topology, std::max<Rank>(ranks, 1), fullest);
+  const std::uint32_t of_each = per_node.value_or(usual_per_node(topology, ranks, fullest));
   std::vector<DeviceId> gpus;
   for (const DeviceId gpu : topology.gpus()) {
     if (place_in_node(topology, gpu) < of_each) gpus.push_back(gpu);

@@ -11,8 +11,8 @@ namespace collsim {
 
 /// The first `ranks` of those GPUs that are among the first `per_node` of their node. Where
 /// `per_node` is not given, nodes are filled one after the other, but racks of one NVLink domain
-/// alike if the ranks divide so: 128 ranks take 64 of each of two racks of 72. Throws InputError
-/// where the machine has fewer, or no node has `per_node`.
+/// alike if the ranks divide so: 128 ranks take 64 of each of two racks of 72, 1,024 of 16. Throws
+/// InputError where the machine has fewer, or no node has `per_node`.
 std::vector<DeviceId> first_gpus(const Topology& topology, Rank ranks,
                                  std::optional<std::uint32_t> per_node = std::nullopt);
 

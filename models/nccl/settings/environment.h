@@ -58,9 +58,9 @@ struct NcclEnvironment {
   bool pxn_disabled = false;
   int message_pxn_level = 2;  ///< of sends and receives (MessageNets)
   std::optional<PathType> gdr_level;
-  std::optional<bool>
-      gdr_over_c2c;  ///< GPUDirect to NICs behind Grace; the release's where not set
-  std::optional<bool> pxn_over_c2c;  ///< PXN over such a NIC
+  /// GPUDirect to NICs behind Grace, and PXN over them; the release's rule where they are not set.
+  std::optional<bool> gdr_over_c2c;
+  std::optional<bool> pxn_over_c2c;
   bool nvls_enabled = true;
   std::optional<std::uint32_t> nvls_channels;
   Bytes nvls_chunk{128 << 10};           ///< at most

@@ -17,21 +17,23 @@ std::vector<std::size_t> of_each_node(const std::string& machine, Rank ranks) {
   const Topology topology =
       load_topology(std::string(COLLSIM_SOURCE_DIR) + "/topologies/" + machine + ".yaml");
   std::map<std::uint32_t, std::size_t> nodes;
-  for (const std::uint32_t node : placement_of(topology, first_gpus(topology, ranks)).node_of_rank)
-    ++nodes[node];
+  const Placement placement = placement_of(topology, first_gpus(topology, ranks));
+  for (const std::uint32_t node : placement.node_of_rank) ++nodes[node];
   std::vector<std::size_t> counts;
+  counts.reserve(nodes.size());
   for (const auto& [node, count] : nodes) counts.push_back(count);
   return counts;
 }
 
 using Counts = std::vector<std::size_t>;
 
-// Racks of 72 as few as hold the ranks, and alike where these divide.
+// Racks of 72, as few as the ranks divide over: 1,024 would need 15, which do not divide them.
 TEST(FirstGpus, fill_racks_alike) {
   EXPECT_EQ(of_each_node("gb300-nvl72-x4", 72), Counts{72});
   EXPECT_EQ(of_each_node("gb300-nvl72-x4", 128), (Counts{64, 64}));
   EXPECT_EQ(of_each_node("gb200-nvl72-x4", 192), (Counts{64, 64, 64}));
   EXPECT_EQ(of_each_node("gb200-nvl72-x20", 256), (Counts{64, 64, 64, 64}));
+  EXPECT_EQ(of_each_node("gb200-nvl72-x20", 1024), Counts(16, 64));
   EXPECT_EQ(of_each_node("gb200-nvl72-x4", 73), (Counts{72, 1}));
 }
 
