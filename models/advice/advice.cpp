@@ -155,13 +155,13 @@ Adviser::Adviser(CallList calls, std::uint32_t threads, std::uint64_t messages)
     : calls_(std::move(calls)),
       threads_(threads),
       messages_(messages),
-      estimated_(times_of(calls_, by_formulas())),
+      estimated_(times_of(calls_, by_formulas(known_.get()))),
       simulated_(times_of(calls_, by_simulation_of_changes(*known_))) {}
 
 Advice Adviser::estimated(const TriedChange& change) const {
   Advice advice{change.text, change.variables};
   note_problem(advice, [&] {
-    take_effect(change, estimated_, times_of(change.calls, by_formulas()), advice);
+    take_effect(change, estimated_, times_of(change.calls, by_formulas(known_.get())), advice);
   });
   return advice;
 }

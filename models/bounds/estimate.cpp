@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "models/bounds/closed_form.h"
+#include "sim/execution/effort.h"
 #include "sim/execution/executor.h"
+#include "sim/execution/steady_state.h"
 #include "sim/execution/timeline.h"
 #include "sim/fabric/uncontended_fabric.h"
 
@@ -205,6 +207,23 @@ bool has_kinds_of_its_own(const Calibration& cost, Protocol protocol) {
   return std::any_of(over.begin(), over.end(), [](const auto& own) { return own.has_value(); });
 }
 
+/// More messages are continued where steps repeat themselves: each takes 1 us and 90 bytes. Not so
+/// loops: a pipeline's first ones spend their time on other things than the rest.
+bool may_continue(const Execution& execution) {
+  constexpr double many_messages = 1e6;
+  const std::uint32_t max_loops = steady_length(execution).loops;
+  for (std::uint32_t channel = 0; channel < execution.partition.channels(); ++channel) {
+    if (execution.partition.loops(channel) > max_loops) return false;
+  }
+  return effort_of(execution).whole > many_messages;
+}
+
+/// What was skipped is like what was not.
+void grow(CriticalPath& path, Seconds whole) {
+  const double growth = (whole - path.launch).value / (path.total() - path.launch).value;
+  for (Seconds* part : {&path.latency, &path.serial, &path.transfer}) *part = growth * *part;
+}
+
 bool is_idle(const DataPartition& partition) {
   for (std::uint32_t channel = 0; channel < partition.channels(); ++channel) {
     if (partition.loops(channel) > 0) return false;
@@ -264,9 +283,12 @@ CriticalPath uncontended_critical_path(const Plan& plan, const DataPartition& pa
                                        Protocol protocol, std::uint32_t warps) {
   UncontendedFabric fabric;
   Timeline timeline;
-  execute({plan, partition, wiring, cost, protocol, warps}, fabric, &timeline);
-  return critical_path(
-      timeline, cost.startup(protocol, plan.collective, busy_channels(plan, partition), warps));
+  Execution execution{plan, partition, wiring, cost, protocol, warps};
+  execution.steady = may_continue(execution);
+  const ExecutionResult result = execute(execution, fabric, &timeline);
+  CriticalPath path = critical_path(timeline, execution.startup());
+  if (result.steady) grow(path, result.time);
+  return path;
 }
 
 Estimate estimate(const Plan& plan, const Placement& placement, const DataPartition& partition,

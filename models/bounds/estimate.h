@@ -64,7 +64,8 @@ Estimate estimate(const Plan& plan, const Placement& placement, const DataPartit
                   const Wiring& wiring, const Calibration& cost, Protocol protocol,
                   const ModelFloor& floor, std::uint32_t warps = 0);
 
-/// The critical path of the call, each flow at the rate it would have alone.
+/// The critical path of the call, each flow at the rate it would have alone. Of long calls whose
+/// steps repeat themselves (SteadyState) the records are of some of it, the times of all.
 CriticalPath uncontended_critical_path(const Plan& plan, const DataPartition& partition,
                                        const Wiring& wiring, const Calibration& cost,
                                        Protocol protocol, std::uint32_t warps = 0);

@@ -331,8 +331,6 @@ class Estimator::States {
         textbook_(instants_.size()) {}
 
   const CallCompiler& compiler() const { return compiler_; }
-  /// Whether no formula knows the call: through measured host memory.
-  bool needs_plan() const;
   Prediction estimate_textbook(Bytes size);
   LayoutMemo* memo() { return &memo_; }
   Prediction estimate(Bytes size, const NcclDecision& decision);
@@ -352,11 +350,6 @@ class Estimator::States {
   std::vector<std::unique_ptr<TextbookEstimator>> textbook_;  // the same
   LayoutMemo memo_;
 };
-
-bool Estimator::States::needs_plan() const {
-  if (!compiler_.cost().memory.used) return false;
-  return compiler_.nccl()->talks_through_host_memory();
-}
 
 Prediction Estimator::States::estimate_in(std::size_t state, Bytes size,
                                           const NcclDecision& decision) {
@@ -456,10 +449,16 @@ Estimator::~Estimator() = default;
 Estimator::Estimator(Estimator&&) noexcept = default;
 Estimator& Estimator::operator=(Estimator&&) noexcept = default;
 
+bool Estimator::needs_plan() const {
+  const CallCompiler& compiler = states_->compiler();
+  return compiler.nccl() != nullptr && compiler.cost().memory.used &&
+         compiler.nccl()->talks_through_host_memory();
+}
+
 Prediction Estimator::estimate(Bytes size) {
   const CallCompiler& compiler = states_->compiler();
   if (compiler.nccl() == nullptr) return states_->estimate_textbook(size);
-  if (states_->needs_plan()) {
+  if (needs_plan()) {
     return states_->estimate_through_memory(compiler.plan(size, states_->memo()),
                                             compiler.decide(size));
   }
@@ -471,7 +470,7 @@ Prediction Estimator::estimate(Bytes size, const Candidate& candidate) {
   if (compiler.nccl() == nullptr) {
     return estimate_by_plan(compiler.plan(size, candidate, states_->memo()));
   }
-  if (states_->needs_plan()) {
+  if (needs_plan()) {
     return states_->estimate_through_memory(compiler.plan(size, candidate, states_->memo()),
                                             compiler.decide(size, candidate));
   }

@@ -27,6 +27,8 @@ class Estimator {
   Prediction estimate(Bytes size);
   /// The same had NCCL chosen that pair.
   Prediction estimate(Bytes size, const Candidate& candidate);
+  /// Whether no formula knows NCCL's calls, so that each is laid out: through measured host memory.
+  bool needs_plan() const;
 
  private:
   class Forms;

@@ -31,7 +31,11 @@ CompiledCall CallModel::plan(Bytes size, const std::optional<Candidate>& given) 
 
 Prediction CallModel::estimate(Bytes size, const std::optional<Candidate>& given) {
   if (!estimator_) estimator_.emplace(*compiler_, hops_);
-  return given ? estimator_->estimate(size, *given) : estimator_->estimate(size);
+  const auto find = [&] {
+    return given ? estimator_->estimate(size, *given) : estimator_->estimate(size);
+  };
+  const bool remembers = method_.known != nullptr && estimator_->needs_plan();
+  return remembers ? method_.known->estimate(plan(size, given), find) : find();
 }
 
 Prediction CallModel::run(const CompiledCall& call, bool is_asked) const {

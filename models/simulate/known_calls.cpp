@@ -5,23 +5,38 @@
 namespace collsim {
 
 Prediction KnownCalls::simulate(const CompiledCall& call, const SimulationOptions& options) {
+  return remembered(simulated_, call, [&] { return collsim::simulate(call, options); });
+}
+
+Prediction KnownCalls::estimate(const CompiledCall& call, const std::function<Prediction()>& find) {
+  return remembered(estimated_, call, find);
+}
+
+/// What is not of the time is the call's own: its machine or settings may be others.
+Prediction KnownCalls::remembered(Entries& entries, const CompiledCall& call,
+                                  const std::function<Prediction()>& find) {
   const std::uint64_t hash = hash_of(execution_of(call));
-  {
+  Entry* const entry = [&] {
     const std::lock_guard lock(mutex_);
-    const auto known = predictions_.find(hash);
-    if (known != predictions_.end()) {
-      Prediction prediction = outline(call);
-      prediction.time = known->second.time;
-      prediction.mean_over_ranks = known->second.mean_over_ranks;
-      prediction.transfers = known->second.transfers;
-      prediction.classes = known->second.classes;
-      prediction.extent = known->second.extent;
-      return prediction;
-    }
+    auto& known = entries[hash];
+    if (!known) known = std::make_unique<Entry>();
+    return known.get();
+  }();
+  const std::lock_guard lock(entry->mutex);
+  if (!entry->prediction) {
+    entry->prediction = find();
+    return *entry->prediction;
   }
-  Prediction prediction = collsim::simulate(call, options);
-  const std::lock_guard lock(mutex_);
-  predictions_.emplace(hash, prediction);
+  const Prediction& known = *entry->prediction;
+  Prediction prediction = outline(call);
+  prediction.time = known.time;
+  prediction.mean_over_ranks = known.mean_over_ranks;
+  prediction.method = known.method;
+  prediction.raised = known.raised;
+  if (known.method) prediction.trust = trust_by(*known.method, prediction.trust);
+  prediction.transfers = known.transfers;
+  prediction.classes = known.classes;
+  prediction.extent = known.extent;
   return prediction;
 }
 

@@ -31,8 +31,9 @@ struct Method {
   KnownCalls* known = nullptr;  ///< remembers calls of many machines; null: nothing does
 };
 
-inline Method by_formulas() {
-  return {.is_estimate = true};
+/// `known`: as in Method.
+inline Method by_formulas(KnownCalls* known = nullptr) {
+  return {.is_estimate = true, .known = known};
 }
 inline Method by_simulation(const SimulationBudget& budget = {}) {
   return {.budget = budget};

@@ -181,6 +181,17 @@ TEST(CriticalPath, of_a_ring_holds_every_hop) {
   EXPECT_NEAR(path.total().value, call.simulated(), 1e-15);
 }
 
+// Ring, N = 1024: 2 million messages, of which steps that repeat themselves are skipped. 2046 hops
+// of 2 us, and of 20,000 B at 20 GB/s.
+TEST(CriticalPath, of_a_long_ring_is_continued) {
+  const Call call = make_call("ring", 1024, 1, true, 1024 * Bytes{20000});
+  const CriticalPath path = uncontended_critical_path(call.plan, call.partition, call.wiring,
+                                                      call.cost, Protocol::simple);
+  EXPECT_LT(path.records.size(), 1000U);
+  EXPECT_NEAR(in_microseconds(path.latency), 4092, 1e-3);
+  EXPECT_NEAR(in_microseconds(path.transfer), 2046, 1e-3);
+}
+
 // The path's parts are the whole time, whatever the algorithm and costs.
 TEST(CriticalPath, parts_add_up_to_the_uncontended_time) {
   for (const std::string& name : names) {

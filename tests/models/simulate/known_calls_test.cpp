@@ -6,7 +6,6 @@
 
 #include <map>
 #include <string>
-#include <utility>
 
 #include "models/calibration/transport.h"
 #include "models/call/rank_gpus.h"
@@ -20,16 +19,19 @@ namespace {
 /// An all_reduce on the 8 GPUs of a DGX H100, under NCCL's variables.
 class KnownCallsTest : public testing::Test {
  protected:
-  Prediction simulate(const std::map<std::string, std::string>& variables, Bytes size) {
+  CallSpec spec_under(const std::map<std::string, std::string>& variables) const {
     CallSpec spec;
     spec.topology = &topology_;
     spec.cost = calibration_for(topology_);
     spec.gpus = first_gpus(topology_, 8);
     spec.run.variables = variables;
+    return spec;
+  }
+  Prediction simulate(const std::map<std::string, std::string>& variables, Bytes size) {
     Method method = by_simulation();
     method.simulation.begin = [this](Bytes, double) { ++simulated_; };
     method.known = &known_;
-    return Predictor(std::move(spec), method).predict(size);
+    return Predictor(spec_under(variables), method).predict(size);
   }
   int simulated() const { return simulated_; }
 
@@ -48,6 +50,22 @@ TEST_F(KnownCallsTest, are_not_simulated_again) {
   EXPECT_EQ(again.transfers, first.transfers);
   EXPECT_EQ(again.extent, first.extent);
   EXPECT_EQ(again.algorithm, first.algorithm);
+}
+
+TEST_F(KnownCallsTest, are_not_estimated_again) {
+  const CallCompiler compiler(spec_under({}));
+  int found = 0;
+  const auto find = [&] {
+    ++found;
+    Prediction prediction = outline(compiler.plan(Bytes{1 << 20}));
+    prediction.time = microseconds(7);
+    return prediction;
+  };
+  KnownCalls known;
+  for (const Bytes size : {Bytes{1 << 20}, Bytes{1 << 20}, Bytes{1 << 21}}) {
+    EXPECT_EQ(known.estimate(compiler.plan(size), find).time.value, microseconds(7).value);
+  }
+  EXPECT_EQ(found, 2);
 }
 
 TEST_F(KnownCallsTest, are_others_where_size_or_settings_change_what_runs) {
