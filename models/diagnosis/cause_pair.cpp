@@ -39,6 +39,7 @@ Hypothesis joined(const FittedCause& one, const FittedCause& other, double value
   two.weight = rarer * a.weight * b.weight;
   two.more_numbers = fitted_numbers(a) + fitted_numbers(b);
   two.place_share = a.place_share * b.place_share;
+  two.destroys = a.destroys || b.destroys;
   two.remedy = a.remedy.empty() || b.remedy.empty() ? "" : a.remedy + "; and " + b.remedy;
   return two;
 }

@@ -98,14 +98,16 @@ CauseWhere read_where(const YamlMapping& row) {
 }
 
 CauseRow read_row(const YamlValue& value, const YamlMapping& share) {
-  const YamlMapping keys = value.mapping({"cause", "text", "check", "remedy", "common", "value",
-                                          "count", "settings", "lines", "counts", "names", "like",
-                                          "weight", "where", "usual", "usual_of_one_nic"});
+  const YamlMapping keys = value.mapping(
+      {"cause", "text", "check", "remedy", "common", "value", "count", "settings", "lines",
+       "counts", "names", "like", "weight", "where", "usual", "usual_of_one_nic", "destroys"});
   CauseRow row;
   row.cause = keys.at("cause").string();
   row.text = keys.at("text").string();
   row.check = keys.at("check").string();
   row.remedy = keys.at("remedy").string();
+  const auto destroys = keys.find("destroys");
+  row.destroys = destroys && destroys->boolean();
   row.commonness = number_or(keys, "common", 1);
   row.parameter = read_parameter(keys, share);
   row.signs = read_signs(keys);

@@ -52,6 +52,7 @@ struct CauseRow {
   std::string text;
   std::string check;
   std::string remedy;
+  bool destroys = false;  ///< whether the remedy ends work or opens a host
   double commonness = 1;
   std::optional<CauseParameter> parameter;
   CauseSigns signs;

@@ -3,18 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/diagnosis/shown_causes.h"
-
 namespace collsim {
-
-namespace {
-
-/// A cause that is off by more than this explains little: it counts a twentieth, so that `none of
-/// these` comes before it. But what the log shows did happen. Chosen.
-constexpr double max_misfit = 0.3;
-constexpr double misfit_price = 3;
-
-}  // namespace
 
 double prior_of(const FittedCause& cause) {
   const Hypothesis& hypothesis = cause.hypothesis;
@@ -25,9 +14,11 @@ double prior_of(const FittedCause& cause) {
 double score_of(const FittedCause& cause) {
   // A fitted value can follow noise: it must earn what it adds (half of Akaike's criterion).
   const double price = fitted_numbers(cause.hypothesis);
-  const bool explains_little = cause.residual > max_misfit && !is_shown(cause.hypothesis);
-  return cause.log_likelihood + prior_of(cause) + std::log(cause.hypothesis.place_share) - price -
-         (explains_little ? misfit_price : 0);
+  return cause.log_likelihood + prior_of(cause) + std::log(cause.hypothesis.place_share) - price;
+}
+
+double score_of_rest(const FittedCause& cause) {
+  return score_of(cause) - cause.log_likelihood + cause.log_likelihood_of_rest;
 }
 
 bool predict_the_same(const FittedCause& a, const FittedCause& b) {

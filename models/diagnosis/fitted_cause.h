@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "models/diagnosis/log_predictor.h"
@@ -12,6 +13,8 @@ struct FittedCause {
   double value = 0;            ///< of its parameter, if it has one
   PointPredictions predicted;  ///< for the points that were fitted to
   double log_likelihood = 0;
+  /// The same if something unknown adds to the cause: what it leaves may then be of any size.
+  double log_likelihood_of_rest = -std::numeric_limits<double>::infinity();
   double residual = 0;     ///< root mean square of log(measured / predicted)
   bool simulated = false;  ///< else estimated
   double likelihood = 0;   ///< among all causes and what is none of them: its share of its group
@@ -22,6 +25,9 @@ double prior_of(const FittedCause& cause);
 
 /// What causes are sorted by: the likelihood, the cause's weight, and less for a fitted value.
 double score_of(const FittedCause& cause);
+
+/// The same for the cause together with something unknown.
+double score_of_rest(const FittedCause& cause);
 
 /// Whether two causes predict the same for every size, so that the log cannot tell them apart.
 bool predict_the_same(const FittedCause& a, const FittedCause& b);

@@ -100,6 +100,7 @@ Hypothesis hypothesis_of(const CauseRow& row, Change change) {
   made.weight = row.weight;
   made.commonness = row.commonness;
   made.remedy = row.remedy;
+  made.destroys = row.destroys;
   made.signs = row.signs;
   return made;
 }

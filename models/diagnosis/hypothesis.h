@@ -48,10 +48,11 @@ struct Hypothesis {
   std::string place{};               ///< the one that `change` acts in, where it is one of several
   std::vector<std::string> alike{};  ///< names of the places that play its part, itself among them
   double place_share = 1;            ///< of all places, those
-  std::string effect{};  ///< causes with the same one are simulated alike; empty: like no other
-  std::string remedy{};  ///< what cures it
-  int more_numbers = 0;  ///< that were fitted beside `parameter`
-  CauseSigns signs{};    ///< in logs and settings
+  std::string effect{};   ///< causes with the same one are simulated alike; empty: like no other
+  std::string remedy{};   ///< what cures it
+  bool destroys = false;  ///< whether that ends work or opens a host
+  int more_numbers = 0;   ///< that were fitted beside `parameter`
+  CauseSigns signs{};     ///< in logs and settings
 };
 
 /// How many numbers of a cause are fitted to a log.

@@ -218,7 +218,9 @@ class FactReader {
   void read_network(std::string_view info) {
     constexpr std::string_view using_network = "Using network ";
     if (info.starts_with(using_network)) {
-      const std::string_view name = info.substr(using_network.size());
+      // "IB", or of a plug-in "IBext_v8": which of InfiniBand and RoCE it is, the NICs say.
+      std::string_view name = info.substr(using_network.size());
+      if (name.starts_with("IBext")) name = "IB";
       if (name != "IB" || facts_.network.empty()) facts_.network = name;
     }
     if (info.starts_with("NVLS multicast support is not available")) facts_.no_nvls = true;
@@ -236,7 +238,9 @@ class FactReader {
       if (word.text.front() != '[' || colon == std::string_view::npos) continue;
       facts_.nics.emplace(word.text.substr(close + 1, colon - close - 1));
       const auto slash = word.text.find('/', colon);
-      if (slash != std::string_view::npos) facts_.network = word.text.substr(slash + 1);
+      if (slash == std::string_view::npos) continue;
+      const std::string_view link = word.text.substr(slash + 1);  // "IB/SHARP"
+      facts_.network = link.substr(0, link.find('/'));
     }
   }
 

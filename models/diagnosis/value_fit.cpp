@@ -74,13 +74,13 @@ constexpr std::uint64_t of_likeliest = 250'000;
 }  // namespace
 
 double likelihood_of_any(const std::vector<double>& residuals, std::vector<ResidualPlace> places,
-                         const Spread& spread) {
+                         const Spread& spread, int fitted) {
   constexpr double weight = 0.3;
   Spread any = spread;
   any.ranges.classes.clear();
   for (TrustError& error : any.errors) error.below = error.from_16_mib = 1;
   for (ResidualPlace& place : places) place.trust = Trust::guessed;
-  return log_likelihood(residuals, places, any) + std::log(weight);
+  return log_likelihood(residuals, places, any, fitted) + std::log(weight);
 }
 
 ValueFit::ValueFit(const LogPredictor& predictor, const std::vector<PointIndex>& points,
@@ -117,6 +117,14 @@ FittedCause ValueFit::taken_for(const FittedCause& fitted, const Hypothesis& hyp
   FittedCause other = judged(hypothesis, fitted.value, fitted.predicted);
   other.simulated = fitted.simulated;
   return other;
+}
+
+FittedCause ValueFit::with_rest(FittedCause cause) const {
+  constexpr int of_unknown = 2;  // how much it costs, and from which size on
+  cause.log_likelihood_of_rest =
+      likelihood_of_any(difference(measured_, cause.predicted.log_times), cause.predicted.places,
+                        spread_, fitted_numbers(cause.hypothesis) + of_unknown);
+  return cause;
 }
 
 bool ValueFit::explains_most(const FittedCause& cause) const {

@@ -14,7 +14,7 @@ namespace collsim {
 /// How likely residuals are if any slowness is, of near sizes alike: of a cause that is not known,
 /// or not simulated well. As the logarithm of a density, beside log_likelihood().
 double likelihood_of_any(const std::vector<double>& residuals, std::vector<ResidualPlace> places,
-                         const Spread& spread);
+                         const Spread& spread, int fitted = 0);
 
 /// What the simulation of a cause takes longer than its estimate, as logarithms by point.
 struct EstimatesOff {
@@ -41,6 +41,9 @@ class ValueFit {
 
   /// The same fit for a cause that is simulated as another is.
   FittedCause taken_for(const FittedCause& fitted, const Hypothesis& hypothesis) const;
+
+  /// The cause with what it leaves taken for the work of something unknown beside it.
+  FittedCause with_rest(FittedCause cause) const;
 
   /// Whether a cause leaves at most half of what the healthy machine leaves of the times.
   bool explains_most(const FittedCause& cause) const;

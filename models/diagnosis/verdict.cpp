@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "models/diagnosis/diagnosis.h"
@@ -85,6 +86,15 @@ void share_likelihood(CauseGroup& group) {
   for (FittedCause& cause : group.causes) {
     cause.likelihood = group.likelihood * std::exp(likeliness(cause) - most) / sum;
   }
+}
+
+/// The score of `none of these`: that no cause acts, or that one does together with something
+/// unknown.
+double score_with_rests(double score_of_none, const std::vector<FittedCause>& causes) {
+  double rest = -std::numeric_limits<double>::infinity();
+  for (const FittedCause& cause : causes) rest = std::max(rest, score_of_rest(cause));
+  const double more = std::max(score_of_none, rest);
+  return more + std::log(std::exp(score_of_none - more) + std::exp(rest - more));
 }
 
 double best_score(const CauseGroup& group) {
@@ -194,6 +204,7 @@ Verdict verdict_of(const std::vector<DiagnosedSize>& sizes) {
 }
 
 std::vector<CauseGroup> group_causes(std::vector<FittedCause> causes, double score_of_none) {
+  const double none = score_with_rests(score_of_none, causes);
   std::vector<CauseGroup> groups;
   for (FittedCause& cause : causes) {
     const auto found = std::find_if(groups.begin(), groups.end(), [&](const CauseGroup& group) {
@@ -210,9 +221,9 @@ std::vector<CauseGroup> group_causes(std::vector<FittedCause> causes, double sco
         group.causes.begin(), group.causes.end(),
         [&](const FittedCause& a, const FittedCause& b) { return likeliness(a) > likeliness(b); });
   }
-  double best = score_of_none;
+  double best = none;
   for (const CauseGroup& group : groups) best = std::max(best, best_score(group));
-  double sum = std::exp(score_of_none - best);
+  double sum = std::exp(none - best);
   for (CauseGroup& group : groups) {
     group.likelihood = std::exp(best_score(group) - best);
     sum += group.likelihood;

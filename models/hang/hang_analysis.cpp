@@ -149,6 +149,7 @@ class HangSearch {
   void add_cycle(const WaitRoot& root) {
     std::set<std::size_t> calls;
     for (const std::size_t record : root.records) calls.insert(waits_.calls[record].front());
+    if (const auto half = half_exchange(calls)) return add_half_exchange(root, *half);
     HangFinding finding = finding_of(HangVerdict::cycle, root, *calls.begin());
     finding.groups.clear();
     for (const std::size_t call : calls) {
@@ -159,6 +160,26 @@ class HangSearch {
       }
     }
     finding.suspects = minority_of_cycle(calls, root);
+    analysis_.findings.push_back(std::move(finding));
+  }
+
+  /// The one send or receive of a cycle whose other calls are collectives. Who goes on to a
+  /// collective without the other half has left it out, or has it too late.
+  std::optional<std::size_t> half_exchange(const std::set<std::size_t>& calls) const {
+    std::optional<std::size_t> half;
+    for (const std::size_t call : calls) {
+      if (!job_.calls[call].is_exchange) continue;
+      if (half || calls.size() == 1) return std::nullopt;
+      half = call;
+    }
+    return half;
+  }
+
+  void add_half_exchange(const WaitRoot& root, std::size_t call) {
+    HangFinding finding = finding_of(HangVerdict::missing_call, root, call);
+    for (const HangGroup& group : finding.groups) {
+      if (group.progress == Progress::absent) finding.suspects = sorted(group.ranks);
+    }
     analysis_.findings.push_back(std::move(finding));
   }
 

@@ -90,6 +90,8 @@ std::string places_of(const Diagnosis& diagnosis) {
 std::string remedy_of(const Diagnosis& diagnosis) {
   const FittedCause* const cause = likeliest_cause(diagnosis);
   if (cause == nullptr || cause->hypothesis.remedy.empty()) return {};
+  constexpr double sure = 0.8;  // enough to end work on a GPU or to open a host
+  if (cause->hypothesis.destroys && cause->likelihood <= sure) return {};
   const auto gain = gain_of(*cause, diagnosis);
   if (!gain) return {};
   const RecordedCall& call = diagnosis.calls.front();
