@@ -47,7 +47,7 @@ std::uint32_t nccls_channels(const Topology& topology, std::span<const DeviceId>
   Nccl::LocalGpus places(most);
   std::iota(places.begin(), places.end(), 0U);
   try {
-    const Nccl nccl(topology, {}, newest_nccl_version, static_cast<std::uint32_t>(of_node.size()),
+    const Nccl nccl(topology, {}, default_nccl_version, static_cast<std::uint32_t>(of_node.size()),
                     places);
     return nccl.channel_count();
   } catch (const InputError&) {

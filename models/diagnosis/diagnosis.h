@@ -100,7 +100,7 @@ struct DiagnosisInput {
   const LogFacts* facts = nullptr;
   const Topology* topology = nullptr;
   const Calibration* cost = nullptr;
-  NcclVersion version = newest_nccl_version;
+  NcclVersion version = default_nccl_version;
   bool knows_release = true;    ///< whether the version is that of the log
   std::size_t max_points = 16;  ///< that causes are fitted to
   bool find_causes = true;

@@ -233,7 +233,7 @@ class SystemReader {
   std::uint32_t nvlink_count(std::uint32_t gpu, const NcclLink& link) const {
     const int capability = system_.node(gpu).gpu.compute_capability;
     const double links =
-        std::round(link.bandwidth / nvlink_bandwidth(capability, newest_nccl_version));
+        std::round(link.bandwidth / nvlink_bandwidth(capability, default_nccl_version));
     return static_cast<std::uint32_t>(std::clamp(links, 1.0, 65'536.0));
   }
 
@@ -300,7 +300,7 @@ class SystemReader {
 
 ImportedNode import_nccl_topology(const TextFile& text, const ImportOptions& options) {
   NcclTopologyFile file =
-      read_nccl_topology_file(text, newest_nccl_version, {options.gpu, options.cards, 0});
+      read_nccl_topology_file(text, default_nccl_version, {options.gpu, options.cards, 0});
   SystemReader reader(file.system, options);
   NodeTemplate node = reader.read();
   for (const auto& warning : {reader.warning_of_cards(node), reader.warning_of_cpus()}) {

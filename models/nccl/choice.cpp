@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <span>
 #include <utility>
@@ -301,29 +300,12 @@ std::optional<double> Nccl::estimate(NcclFunction function, NcclAlgorithm algori
                                      std::uint32_t operations) const {
   const Tuning& cell = tuning(function, algorithm, protocol);
   if (cell.bandwidth <= 0 || !can_reduce(function, algorithm, reduction_)) return std::nullopt;
-  double bandwidth = cell.bandwidth;
-  double latency = cell.latency;
-  const auto blocks = static_cast<std::uint64_t>(size.count) >> 6U;
-  const int log2_blocks = static_cast<int>(std::bit_width(blocks)) - 1;
-  const bool all_reduce = function == NcclFunction::all_reduce;
-  if (algorithm == NcclAlgorithm::tree && all_reduce && log2_blocks < 23) {
-    bandwidth *= tree_correction(protocol, log2_blocks);
-  }
-  // From 2.29 on, also on Blackwell behind x86 CPUs.
-  if (algorithm == NcclAlgorithm::nvls_tree && version_ >= NcclVersion{2, 29} &&
-      system_.min_compute_capability() >= 100 &&
-      system_.cpu().architecture == CpuArchitecture::x86) {
-    bandwidth *= tree_correction(protocol, log2_blocks);
-  }
-  const auto chunks =
-      static_cast<std::int64_t>(channel_count()) * static_cast<std::int64_t>(ranks());
-  if (algorithm == NcclAlgorithm::ring && protocol == Protocol::simple && nodes_ > 1 &&
-      all_reduce && size.count / chunks >= 64) {
-    latency *= system_.min_compute_capability() < 80 ? 1.9 : 1.4;  // the plateau of rings
-  }
+  const Tuning of_size =
+      tuning_for(cell, function, {algorithm, protocol}, size, channel_count(), tuning_input());
   const std::uint32_t waits =
       algorithm == NcclAlgorithm::ring ? operations : divide_up(operations, operations_per_batch);
-  return latency * waits + static_cast<double>(size.count) / (1000 * bandwidth);
+  return double{of_size.latency} * waits +
+         static_cast<double>(size.count) / (1000.0 * of_size.bandwidth);
 }
 
 std::optional<std::string> Nccl::why_not(NcclFunction function, NcclAlgorithm algorithm,
@@ -338,8 +320,8 @@ std::optional<std::string> Nccl::why_not(NcclFunction function, NcclAlgorithm al
 }
 
 LaunchSize Nccl::launch(NcclAlgorithm algorithm, Protocol protocol, Bytes size) const {
-  const LaunchInput input{&graphs_, &environment_,   ranks(),
-                          nodes_,   channel_count(), nvls_channels_};
+  const LaunchInput input{&graphs_, &environment_,   version_,
+                          ranks(),  channel_count(), nvls_channels_};
   return launch_size(algorithm, protocol, size, input);
 }
 

@@ -61,7 +61,7 @@ class Nccl {
   /// `nodes` hosts like `system`, one rank per GPU, or per GPU of `gpus`. Throws InputError for bad
   /// variables.
   Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables = {},
-       NcclVersion version = newest_nccl_version,
+       NcclVersion version = default_nccl_version,
        const std::optional<LocalGpus>& gpus = std::nullopt);
   /// The hosts of a topology, all alike, or `nodes` like its first one. Where `gpus` says which
   /// GPUs of each take part, hosts may differ: `kinds` are the numbers of one host of every kind.
@@ -69,7 +69,7 @@ class Nccl {
   /// bandwidth (NCCL src/init.cc); rings and trees are taken to go through all hosts as through the
   /// one with the fewest NICs.
   explicit Nccl(const Topology& topology, const Variables& variables = {},
-                NcclVersion version = newest_nccl_version,
+                NcclVersion version = default_nccl_version,
                 std::optional<std::uint32_t> nodes = std::nullopt,
                 const std::optional<LocalGpus>& gpus = std::nullopt,
                 std::vector<std::uint32_t> kinds = {0});

@@ -48,7 +48,8 @@ std::uint32_t max_threads(NcclAlgorithm algorithm, Protocol protocol, const Laun
   }
   const NcclGraph& ring = input.graphs->ring;
   const bool slow =
-      protocol == Protocol::simple && algorithm == NcclAlgorithm::ring &&
+      input.version < NcclVersion{2, 31} && protocol == Protocol::simple &&
+      algorithm == NcclAlgorithm::ring &&
       ring.intra_bandwidth * static_cast<float>(ring.channel_count()) <= pci_gen3_bandwidth;
   return input.environment->threads.value_or(slow ? threads_on_slow_rings : threads_at_most);
 }

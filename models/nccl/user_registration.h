@@ -14,7 +14,7 @@ struct UnregisteredCall {
   NcclFunction function = NcclFunction::all_reduce;
   NcclAlgorithm algorithm = NcclAlgorithm::ring;
   Protocol protocol = Protocol::simple;
-  NcclVersion version = newest_nccl_version;
+  NcclVersion version = default_nccl_version;
   int compute_capability = 90;  ///< 10 major + minor
   std::uint32_t nodes = 1;
   std::uint32_t node_ranks = 8;  ///< ranks of a node

@@ -104,7 +104,7 @@ Recording read_recording(const std::filesystem::path& path) {
 NcclVersion nccl_version_of(const Recording& recording) {
   if (recording.nccl_rules) return *recording.nccl_rules;
   const auto recorded = recording.machine.find("nccl");
-  return recorded == recording.machine.end() ? newest_nccl_version
+  return recorded == recording.machine.end() ? default_nccl_version
                                              : parse_nccl_version(recorded->second);
 }
 

@@ -35,7 +35,7 @@ std::string_view to_string(ScheduleKind kind);
 struct RunSpec {
   std::optional<ScheduleKind> schedule;
   std::string algorithm;  ///< empty: the first of the collective, or what NCCL would choose
-  NcclVersion nccl_version = newest_nccl_version;
+  NcclVersion nccl_version = default_nccl_version;
   std::map<std::string, std::string> variables;  ///< NCCL_*
   std::optional<Protocol> protocol;              ///< textbook: Simple if not given
   Reduction reduction{};

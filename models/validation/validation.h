@@ -53,7 +53,7 @@ struct ValidationOptions {
   std::optional<bool> in_place;                    ///< both where not given
   std::optional<Bytes> largest;                    ///< rows up to it; all where not given
   std::optional<CallMode> mode = CallMode::plain;  ///< both where not given
-  NcclVersion nccl_version = newest_nccl_version;
+  NcclVersion nccl_version = default_nccl_version;
   bool analytic = false;  ///< by formulas, not simulated
   std::uint32_t threads = 1;
 };

@@ -35,7 +35,7 @@ struct NcclCall {
   /// Of a thread block as launched: Ring with Simple has a warp more than it copies with. Only
   /// versions before 2.20 round by it.
   std::uint32_t threads = 544;
-  NcclVersion version = newest_nccl_version;  ///< 2.18 is the oldest known
+  NcclVersion version = default_nccl_version;  ///< 2.18 is the oldest known
   NcclBuffers buffers{};
 };
 

@@ -326,10 +326,10 @@ void add_importers(std::vector<FuzzTarget>& targets) {
                      seeds_of({"tests/data/nvidia-smi"}, {".txt", ".md", ".html"}),
                      reads(import_and_load)});
   targets.push_back({"nccl-topology", xml, reads([](const TextFile& text) {
-                       read_nccl_topology(text, newest_nccl_version);
+                       read_nccl_topology(text, default_nccl_version);
                      })});
   const NcclSystem system =
-      read_nccl_topology(source / "recordings/nccl/h200x8-topo.xml", newest_nccl_version);
+      read_nccl_topology(source / "recordings/nccl/h200x8-topo.xml", default_nccl_version);
   targets.push_back({"nccl-graph", seeds_of({"recordings/nccl"}, {"graph.xml"}),
                      reads([system](const TextFile& text) {
                        const NcclEnvironment environment{};

@@ -176,7 +176,7 @@ PlantedCase plant(const LoadedMachine& machine, const Spread& spread, std::mt199
     Evidence evidence;
     evidence.series.push_back(series_of(draw_call(machine.shape, random)));
     const RecordedCall& call = evidence.series.front().call;
-    const LogPredictor predictor(evidence, machine.topology, machine.cost, newest_nccl_version);
+    const LogPredictor predictor(evidence, machine.topology, machine.cost, default_nccl_version);
     const CallCompiler& compiler = predictor.compiler_of(call);
     const auto hypotheses = hypotheses_for(compiler, call);
     const Hypothesis hypothesis = somewhere(draw(hypotheses, random), random);
@@ -194,7 +194,7 @@ PlantedCase plant_slow_part(const LoadedMachine& machine, const Spread& spread,
     Evidence evidence;
     evidence.series.push_back(series_of(draw_call(machine.shape, random), sizes));
     const RecordedCall& call = evidence.series.front().call;
-    const LogPredictor predictor(evidence, machine.topology, machine.cost, newest_nccl_version);
+    const LogPredictor predictor(evidence, machine.topology, machine.cost, default_nccl_version);
     const CallCompiler& compiler = predictor.compiler_of(call);
     std::vector<Hypothesis> slow;
     for (Hypothesis& each : hypotheses_for(compiler, call)) {

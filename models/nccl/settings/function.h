@@ -66,4 +66,11 @@ constexpr std::size_t index_of(Enumerator enumerator) {
   return static_cast<std::size_t>(enumerator);
 }
 
+/// An algorithm with its protocol.
+struct AlgorithmProtocol {
+  NcclAlgorithm algorithm = NcclAlgorithm::ring;
+  Protocol protocol = Protocol::simple;
+  bool operator==(const AlgorithmProtocol&) const = default;
+};
+
 }  // namespace collsim

@@ -64,6 +64,9 @@ constexpr std::int64_t max_direct_bytes = 32 * max_ll_bytes;
 constexpr NcclVersion first_version{2, 27, 0};
 /// From here on two ranks have no multicast kernels, and averages are reduced by kernels, too.
 constexpr NcclVersion without_pairs{2, 30, 0};
+/// From here on an even number of thread blocks runs, but for one, and Blackwell's reduce-scatters
+/// have rates of their own (NCCL 2.31 src/tuning/sym_model.cc).
+constexpr NcclVersion with_even_blocks{2, 31, 0};
 
 /// A smooth min(x, ceiling).
 double soft_min(double x, double ceiling, double softness) {
@@ -92,25 +95,27 @@ struct KernelModel {
   }
 };
 
-void add_rates(const KernelFacts& facts, int compute_capability, KernelModel& model) {
+void add_rates(const KernelFacts& facts, const SymmetricSetting& of, KernelModel& model) {
   const bool reduces_all = facts.function == NcclFunction::all_reduce;
   const bool sums_in_switch = reduces_all && facts.loads_multicast;
-  if (compute_capability < blackwell) {
+  if (of.compute_capability < blackwell) {
     model.base = facts.ll ? 4.5 : 7.8;
     model.block_rate = (reduces_all ? 65 : 44) * gibi_per_second;
     model.peak = (sums_in_switch ? 480 : 320) * gibi_per_second;
     return;
   }
   const bool gathers = facts.function == NcclFunction::all_gather;
-  model.base = facts.ll ? (gathers ? 8.5 : 11) : (reduces_all ? 19.5 : 13.0);
+  const bool scatters =
+      facts.function == NcclFunction::reduce_scatter && of.version >= with_even_blocks;
+  model.base = facts.ll ? (gathers ? 8.5 : scatters ? 10.5 : 11) : (reduces_all ? 19.5 : 13.0);
   model.block_rate = 55 * gibi_per_second;
-  model.peak = (sums_in_switch ? 1000 : 600) * gibi_per_second;
+  model.peak = (sums_in_switch ? 1000 : scatters ? 650 : 600) * gibi_per_second;
 }
 
 /// `bytes`: of a rank.
 KernelModel model_of(const KernelFacts& facts, std::int64_t bytes, const SymmetricSetting& of) {
   KernelModel model;
-  add_rates(facts, of.compute_capability, model);
+  add_rates(facts, of, model);
   const std::int64_t n = of.ranks;
   const bool reduces_all = facts.function == NcclFunction::all_reduce;
   if (facts.ll) {
@@ -138,8 +143,11 @@ SymmetricCandidate candidate_of(const KernelFacts& facts, std::int64_t bytes,
     most = std::min(max_blocks, *of.thread_blocks);
     least = most;
   }
+  const bool even = of.version >= with_even_blocks && least != most;
+  if (even && least > 1) least += least % 2;
+  if (even && most > 1) most -= most % 2;
   SymmetricCandidate candidate{facts.kernel, most, model.time(most), 0};
-  for (std::uint32_t blocks = least; blocks < most; ++blocks) {
+  for (std::uint32_t blocks = least; blocks < most; blocks += even && blocks > 1 ? 2 : 1) {
     const double time = model.time(blocks);
     if (time > enough * static_cast<float>(candidate.time)) continue;
     candidate.thread_blocks = blocks;

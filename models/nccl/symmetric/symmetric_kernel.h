@@ -39,7 +39,7 @@ std::optional<SymmetricKernel> find_symmetric_kernel(std::string_view name);
 
 /// What NCCL chooses a symmetric kernel by.
 struct SymmetricSetting {
-  NcclVersion version = newest_nccl_version;
+  NcclVersion version = default_nccl_version;
   Rank ranks = 1;
   int compute_capability = 90;  ///< 10 major + minor
   bool one_host = true;         ///< all ranks share one

@@ -144,7 +144,7 @@ class SystemWriter {
     set(element, "sm", std::to_string(node.gpu.compute_capability));
     set(element, "rank", std::to_string(node.gpu.rank));
     set(element, "gdr", node.gpu.gdr ? "1" : "0");
-    const double per_link = nvlink_bandwidth(node.gpu.compute_capability, newest_nccl_version);
+    const double per_link = nvlink_bandwidth(node.gpu.compute_capability, default_nccl_version);
     for (const std::uint32_t id : node.links) {
       const NcclLink& link = system_.links()[id];
       if (link.kind == NcclLinkKind::nvl) {

@@ -9,13 +9,6 @@
 
 namespace collsim {
 
-/// An algorithm with its protocol.
-struct AlgorithmProtocol {
-  NcclAlgorithm algorithm = NcclAlgorithm::ring;
-  Protocol protocol = Protocol::simple;
-  bool operator==(const AlgorithmProtocol&) const = default;
-};
-
 /// What the tuner of aws-ofi-nccl asks NCCL to run; nothing where it leaves the choice to NCCL: on
 /// up to two nodes, and where none of its regions has the call (aws-ofi-nccl
 /// src/tuner/nccl_ofi_regions.cpp, master of 2026). A region is a polygon over the logarithms of

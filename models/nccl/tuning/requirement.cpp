@@ -51,7 +51,10 @@ std::string missing_for_nvls(const TuningInput& input) {
 std::string missing_requirement(NcclFunction function, NcclAlgorithm algorithm,
                                 const TuningInput& input) {
   if (algorithm == NcclAlgorithm::pat && input.ranks > input.nodes) {
-    return "one GPU per node";
+    return input.version < NcclVersion{2, 31}
+               ? "one GPU per node"
+               : "one GPU per node: its kernels for several, which NCCL_ALGO asks for since 2.31, "
+                 "are not modelled";
   }
   if (!implements(function, algorithm, Protocol::simple, input)) {
     return "a function and a release of NCCL that have it";

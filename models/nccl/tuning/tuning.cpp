@@ -11,6 +11,16 @@ namespace collsim {
 
 namespace {
 
+bool is_gather(NcclFunction function) {
+  return function == NcclFunction::all_gather || function == NcclFunction::reduce_scatter;
+}
+
+/// Times that a message is passed on in a ring.
+double steps_of_ring(NcclFunction function, double ranks) {
+  if (function == NcclFunction::all_reduce) return 2 * (ranks - 1);
+  return is_gather(function) ? ranks - 1 : ranks;
+}
+
 /// Computes latency and bandwidth of one cell at a time.
 class Tuner {
  public:
@@ -47,15 +57,7 @@ class Tuner {
   double most(const TuningConstants::ByArchitecture& table) const {
     return table[architecture_][by_nodes_];
   }
-  static bool is_gather(NcclFunction function) {
-    return function == NcclFunction::all_gather || function == NcclFunction::reduce_scatter;
-  }
-
-  /// Times that a message is passed on in a ring.
-  double ring_steps(NcclFunction function) const {
-    if (function == NcclFunction::all_reduce) return 2 * (ranks_ - 1);
-    return is_gather(function) ? ranks_ - 1 : ranks_;
-  }
+  double ring_steps(NcclFunction function) const { return steps_of_ring(function, ranks_); }
 
   /// Those of them that cross between nodes.
   double ring_steps_between_nodes(NcclFunction function) const {
@@ -77,9 +79,8 @@ class Tuner {
     const bool collnet =
         algorithm == NcclAlgorithm::collnet_direct || algorithm == NcclAlgorithm::collnet_chain;
     const double channels = found.channel_count();
-    const double per_channel =
-        input_.nodes <= 2 || collnet ? found.intra_bandwidth : found.inter_bandwidth;
-    const double bus = channels * per_channel;
+    const double bus =
+        channels * (collnet ? found.intra_bandwidth : channel_bandwidth(found, algorithm));
     switch (algorithm) {
       case NcclAlgorithm::tree:
         return 0.5 * tree_bus(bus, channels, protocol);
@@ -96,6 +97,19 @@ class Tuner {
         return bus * constants_.pat_share;
     }
     return 0;
+  }
+
+  /// Two nodes were held to the rate inside one; since 2.31 Blackwell's are held to the network's,
+  /// and what goes by trees to the slower of the two.
+  double channel_bandwidth(const NcclGraph& found, NcclAlgorithm algorithm) const {
+    const double slower = std::min(found.intra_bandwidth, found.inter_bandwidth);
+    if (!before({2, 31})) {
+      const bool is_blackwell = architecture_ == TuningConstants::blackwell;
+      if (algorithm == NcclAlgorithm::pat) return slower;
+      if (is_blackwell && algorithm == NcclAlgorithm::tree) return slower;
+      if (is_blackwell && input_.nodes == 2) return found.inter_bandwidth;
+    }
+    return input_.nodes <= 2 ? found.intra_bandwidth : found.inter_bandwidth;
   }
 
   double ring_bus(double bus, double channels, NcclFunction function, Protocol protocol) const {
@@ -231,7 +245,69 @@ class Tuner {
   std::size_t by_nodes_;
 };
 
+/// Of a ring inside a node of Blackwell (NCCL 2.32 src/tuning/ring.cc): less for few steps, and for
+/// pieces above 256 KiB.
+double plateau_of_short_ring(NcclFunction function, double piece, std::uint32_t ranks) {
+  constexpr double highest = 0.4;
+  constexpr double shed = 0.1;
+  constexpr double long_piece = 256 << 10;
+  const double steps = steps_of_ring(function, ranks);
+  const double reached = 1 - std::pow(shed / highest, std::max(0.0, steps - 1));
+  const double lost = shed * std::clamp(piece / long_piece - 1, 0.0, 1.0);
+  return 1 + reached * (highest - lost);
+}
+
+/// By how much the latency of Simple grows in rings once their pieces, one a channel and rank, have
+/// 64 bytes: between nodes in AllReduce; inside a node on Blackwell's NVLink in AllGather and
+/// ReduceScatter since 2.31, and in AllReduce since 2.32.
+double ring_plateau(NcclFunction function, Bytes size, std::uint32_t channels,
+                    const TuningInput& input) {
+  const std::int64_t piece = size.count / (std::int64_t{channels} * input.ranks);
+  if (piece < 64) return 1;
+  const int capability = input.system->min_compute_capability();
+  const bool all_reduce = function == NcclFunction::all_reduce;
+  if (input.nodes > 1) return !all_reduce ? 1 : capability < 80 ? 1.9 : 1.4;
+  const bool blackwell_nvlink = capability >= 100 && input.graphs->ring.intra_type == PathType::nvl;
+  if (!blackwell_nvlink || input.version < NcclVersion{2, 31}) return 1;
+  if (input.version < NcclVersion{2, 32}) return is_gather(function) ? 1.4 : 1;
+  if (!all_reduce && !is_gather(function)) return 1;
+  return plateau_of_short_ring(function, static_cast<double>(piece), input.ranks);
+}
+
+/// Whether NVLSTree falls short of its bandwidth as trees do: on Blackwell since 2.29 behind x86
+/// CPUs, and since 2.31 also behind Arm's with four GPUs a node and NICs of 800 Gb/s, on two nodes
+/// only below 512 MiB, 64 MiB since 2.32 (NCCL src/tuning/nvls.cc).
+bool corrects_nvls_tree(int log2_blocks, const TuningInput& input) {
+  constexpr double fast_net = 96;
+  const NcclSystem& system = *input.system;
+  if (input.version < NcclVersion{2, 29} || system.min_compute_capability() < 100) return false;
+  const CpuArchitecture cpu = system.cpu().architecture;
+  if (cpu == CpuArchitecture::x86) return true;
+  if (cpu != CpuArchitecture::arm || input.version < NcclVersion{2, 31}) return false;
+  const auto nets = system.of_kind(NcclNodeKind::net);
+  const bool fast = std::all_of(nets.begin(), nets.end(), [&](std::uint32_t net) {
+    return system.node(net).net.bandwidth >= fast_net;
+  });
+  const int last = input.version < NcclVersion{2, 32} ? 23 : 20;
+  return fast && input.ranks == 4 * input.nodes && (log2_blocks < last || input.nodes > 2);
+}
+
 }  // namespace
+
+Tuning tuning_for(Tuning cell, NcclFunction function, AlgorithmProtocol of, Bytes size,
+                  std::uint32_t channels, const TuningInput& input) {
+  const auto blocks = static_cast<std::uint64_t>(size.count) >> 6U;
+  const int log2_blocks = static_cast<int>(std::bit_width(blocks)) - 1;
+  const bool as_tree =
+      of.algorithm == NcclAlgorithm::tree
+          ? function == NcclFunction::all_reduce && log2_blocks < 23
+          : of.algorithm == NcclAlgorithm::nvls_tree && corrects_nvls_tree(log2_blocks, input);
+  if (as_tree) cell.bandwidth *= static_cast<float>(tree_correction(of.protocol, log2_blocks));
+  if (of.algorithm == NcclAlgorithm::ring && of.protocol == Protocol::simple) {
+    cell.latency *= static_cast<float>(ring_plateau(function, size, channels, input));
+  }
+  return cell;
+}
 
 const NcclGraph& graph_of(NcclAlgorithm algorithm, const NcclGraphs& graphs) {
   switch (algorithm) {

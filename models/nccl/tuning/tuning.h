@@ -32,8 +32,13 @@ struct TuningInput {
 
 /// The table that NCCL prints under NCCL_DEBUG_SUBSYS=TUNING: latencies and bandwidths per
 /// function, algorithm and protocol, with bandwidth 0 for all that is missing or switched off (NCCL
-/// src/graph/tuning.cc).
+/// src/graph/tuning.cc, since 2.31 src/tuning).
 TuningTable tune(const TuningInput& input);
+
+/// A cell of the table as NCCL takes it for a call of `size`: trees fall short of their bandwidth
+/// at middle sizes, rings wait longer once their pieces are long. `channels`: of the communicator.
+Tuning tuning_for(Tuning cell, NcclFunction function, AlgorithmProtocol of, Bytes size,
+                  std::uint32_t channels, const TuningInput& input);
 
 /// The graph that an algorithm runs on; NVLSTree shares that of NVLS, PAT that of Tree.
 const NcclGraph& graph_of(NcclAlgorithm algorithm, const NcclGraphs& graphs);

@@ -72,7 +72,9 @@ bool algorithm_is_enabled(NcclFunction function, NcclAlgorithm algorithm,
     case NcclAlgorithm::collnet_chain:
       return has_collnet(input);
     case NcclAlgorithm::collnet_direct:
-      return has_collnet(input) && !input.system->of_kind(NcclNodeKind::nvs).empty() &&
+      return has_collnet(input) &&
+             (input.version >= NcclVersion{2, 31} ||
+              !input.system->of_kind(NcclNodeKind::nvs).empty()) &&
              input.system->gpu_count() <= 8 &&
              (!is_gather(function) || every_gpu_is_head(input.graphs->collnet_direct, input));
   }

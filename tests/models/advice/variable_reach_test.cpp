@@ -173,7 +173,7 @@ TEST_F(VariableReach, is_followed_or_owned_up_to) {
 }
 
 TEST_F(VariableReach, warnings_of_the_reader_are_reasons) {
-  const NcclVersion version = newest_nccl_version;
+  const NcclVersion version = default_nccl_version;
   EXPECT_TRUE(unmodelled_reason({{"NCCL_NET", "MyPlugin"}}, "ring", version));
   EXPECT_TRUE(unmodelled_reason({{"NCCL_IB_QPS_PER_CONNECTION", "4"}}, "ring", version));
   EXPECT_TRUE(unmodelled_reason({{"NCCL_PXN_DISABLE", "1"}}, "nvlstree", version));

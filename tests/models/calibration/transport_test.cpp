@@ -182,7 +182,7 @@ TEST(Transport, ThatIsNotKnownIsRefusedWithTheNames) {
 TEST(NetPlugin, AllowsSimpleAloneOnEfaBeforeHopper) {
   const auto protocol = [](const std::string& machine, Nccl::Variables variables) {
     return with_net_plugin(load_machine(machine).topology, std::move(variables),
-                           newest_nccl_version)["NCCL_PROTO"];
+                           default_nccl_version)["NCCL_PROTO"];
   };
   EXPECT_EQ(protocol("aws-p4d-x4", {}), "Simple");
   EXPECT_EQ(protocol("aws-p4d-x4", {{"NCCL_PROTO", "LL"}}), "LL");

@@ -37,7 +37,7 @@ TEST(CausePlaces, are_found_by_the_part_that_they_play) {
   const Topology topology = load_machine("dgx-h100-x4").topology;
   const Calibration cost = calibration_for(topology);
   Evidence evidence = three_sizes();
-  const LogPredictor predictor(evidence, topology, cost, newest_nccl_version);
+  const LogPredictor predictor(evidence, topology, cost, default_nccl_version);
   const std::vector<Hypothesis> all =
       hypotheses_for(predictor.compiler_of(evidence.series[0].call), evidence.series[0].call);
   const Hypothesis& slow_port = cause_named(all, "slow-port");

@@ -268,7 +268,7 @@ std::vector<std::string> contradictions_of(const LogFacts& facts) {
   RecordedCall call;
   call.nodes = 2;
   call.ranks = 16;
-  const CallCompiler compiler(spec_of(call, topology, cost, newest_nccl_version));
+  const CallCompiler compiler(spec_of(call, topology, cost, default_nccl_version));
   return contradictions(facts, compiler, call);
 }
 

@@ -48,7 +48,7 @@ class TwoHosts : public testing::Test {
   const Topology topology = load_machine("dgx-h100-x4").topology;
   const Calibration cost = calibration_for(topology);
   Evidence evidence{};
-  const LogPredictor predictor{evidence, topology, cost, newest_nccl_version};
+  const LogPredictor predictor{evidence, topology, cost, default_nccl_version};
   const std::vector<PointIndex> points{{0, 0}, {0, 1}, {0, 2}, {0, 3}};
 };
 

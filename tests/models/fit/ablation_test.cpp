@@ -63,7 +63,7 @@ Recording recorded(const Topology& topology, const Calibration& cost) {
                        {"NCCL_NVLS_ENABLE", "0"},
                        {"NCCL_MIN_NCHANNELS", channels},
                        {"NCCL_MAX_NCHANNELS", channels}};
-      const CallCompiler compiler(spec_of(call_of(row), topology, cost, newest_nccl_version));
+      const CallCompiler compiler(spec_of(call_of(row), topology, cost, default_nccl_version));
       for (row.size.count = 256; row.size.count <= 4 << 20; row.size.count *= 2) {
         row.time = simulate(compiler.plan(row.size)).mean_over_ranks;
         recording.rows.push_back(row);

@@ -49,7 +49,7 @@ class CalibrationFitOfH200 : public testing::Test {
                            {"NCCL_NVLS_ENABLE", "0"},
                            {"NCCL_MIN_NCHANNELS", channels},
                            {"NCCL_MAX_NCHANNELS", channels}};
-          const CallCompiler truth(spec_of(call_of(row), topology_, cost, newest_nccl_version));
+          const CallCompiler truth(spec_of(call_of(row), topology_, cost, default_nccl_version));
           for (row.size.count = 256; row.size.count <= 4 << 20; row.size.count *= 4) {
             const double factor = recording.rows.size() % 17 == 3 ? 3 : std::exp(noise(random));
             row.time = factor * simulate(truth.plan(row.size)).mean_over_ranks;

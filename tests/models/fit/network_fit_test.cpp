@@ -36,7 +36,7 @@ class NetworkFitOfH100 : public testing::Test {
   }
 
   Seconds time_of(const RecordedRow& row, const Calibration& cost) const {
-    const CallCompiler compiler(spec_of(call_of(row), topology_, cost, newest_nccl_version));
+    const CallCompiler compiler(spec_of(call_of(row), topology_, cost, default_nccl_version));
     return simulate(compiler.plan(row.size)).mean_over_ranks;
   }
 

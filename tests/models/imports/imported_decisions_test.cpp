@@ -60,7 +60,7 @@ TEST(ImportedDecisions, NcclDecidesTheSameOnWhatIsImported) {
     SCOPED_TRACE(file);
     expect_same_decisions(
         Nccl(imported(file)),
-        Nccl(read_nccl_topology(fs::path(source) / file, newest_nccl_version), 1));
+        Nccl(read_nccl_topology(fs::path(source) / file, default_nccl_version), 1));
   }
 }
 
@@ -72,8 +72,8 @@ TEST(ImportedDecisions, NcclDecidesTheSameOnClustersOfWhatIsImported) {
         "tests/data/nccl-machines/h200_1x10g_tcp.xml"}) {
     SCOPED_TRACE(file);
     expect_same_decisions(
-        Nccl(imported(file), {}, newest_nccl_version, 4),
-        Nccl(read_nccl_topology(fs::path(source) / file, newest_nccl_version), 4));
+        Nccl(imported(file), {}, default_nccl_version, 4),
+        Nccl(read_nccl_topology(fs::path(source) / file, default_nccl_version), 4));
   }
 }
 
@@ -82,9 +82,9 @@ TEST(ImportedDecisions, ExportedMachinesAreImportedAsTheyWere) {
                            "v100-nvlink-4", "gh200-4-x64", "aws-p5-x4", "rtx3090-4-bridged"}) {
     SCOPED_TRACE(name);
     const Topology ours = shipped(name);
-    const NcclSystem system = system_from_topology(ours, newest_nccl_version);
+    const NcclSystem system = system_from_topology(ours, default_nccl_version);
     const TextFile text{"exported.xml", nccl_topology_text(system)};
-    const NcclSystem read = read_nccl_topology(text, newest_nccl_version);
+    const NcclSystem read = read_nccl_topology(text, default_nccl_version);
     expect_same_decisions(Nccl(read, ours.node_count()), Nccl(system, ours.node_count()));
     if (ours.node_count() > 1) continue;
     ClusterText cluster{"again", {}, import_node(text).node, 1, {}};

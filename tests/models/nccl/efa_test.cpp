@@ -31,7 +31,7 @@ TEST(Efa, MachinesAreKnownByTheirGpus) {
 // between them of 2.7 us and the plug-in's 75: 218 us. Sockets report no latency: 68.
 TEST(Efa, LatencyCountsForEveryStepBetweenNodes) {
   const auto latency = [](const Nccl::Variables& variables) {
-    const Nccl nccl(shipped("aws-p5-x4"), variables, newest_nccl_version, 2);
+    const Nccl nccl(shipped("aws-p5-x4"), variables, default_nccl_version, 2);
     return nccl.tuning(NcclFunction::all_reduce, NcclAlgorithm::ring, Protocol::ll).latency;
   };
   EXPECT_FLOAT_EQ(latency({}), 218);
@@ -102,11 +102,11 @@ TEST(EfaTuner, DecidesUnlessItMayNot) {
     return AlgorithmProtocol{found.algorithm, found.protocol};
   };
   constexpr AlgorithmProtocol ring_ll128{NcclAlgorithm::ring, Protocol::ll128};
-  EXPECT_EQ(choice({}, newest_nccl_version), ring_ll128);
-  EXPECT_NE(choice({{"NCCL_TUNER_PLUGIN", "none"}}, newest_nccl_version), ring_ll128);
+  EXPECT_EQ(choice({}, default_nccl_version), ring_ll128);
+  EXPECT_NE(choice({{"NCCL_TUNER_PLUGIN", "none"}}, default_nccl_version), ring_ll128);
   EXPECT_NE(choice({}, {2, 20}), ring_ll128);
   EXPECT_EQ(choice({{"NCCL_TUNER_PLUGIN", "libnccl-ofi-tuner.so"}}, {2, 20}), ring_ll128);
-  EXPECT_NE(choice({{"NCCL_ALGO", "Tree"}}, newest_nccl_version), ring_ll128);
+  EXPECT_NE(choice({{"NCCL_ALGO", "Tree"}}, default_nccl_version), ring_ll128);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ const std::string h100 = golden_folder + "topologies/dgxh100.xml";
 const std::string a100 = golden_folder + "topologies/dgxa100.xml";
 
 NcclEnvironment parse(const std::string& name, const std::string& value,
-                      NcclVersion version = newest_nccl_version) {
+                      NcclVersion version = default_nccl_version) {
   return parse_nccl_environment({{name, value}}, version);
 }
 
@@ -124,7 +124,7 @@ TEST(NcclEnvironment, Ll128MayBeKeptOffPxn) {
 
 TEST(NcclEnvironment, NamesWhatItDoesNotModel) {
   const auto environment = parse_nccl_environment(
-      {{"NCCL_IB_TIMEOUT", "22"}, {"NCCL_ALGO", "Ring"}}, newest_nccl_version);
+      {{"NCCL_IB_TIMEOUT", "22"}, {"NCCL_ALGO", "Ring"}}, default_nccl_version);
   ASSERT_EQ(environment.warnings.size(), 1U);
   EXPECT_NE(environment.warnings[0].find("NCCL_IB_TIMEOUT"), std::string::npos);
 }

@@ -8,7 +8,7 @@ namespace collsim {
 namespace {
 
 SocketThreads threads(const char* nic, const std::map<std::string, std::string>& variables = {}) {
-  return socket_threads(parse_nccl_environment(variables, newest_nccl_version), nic);
+  return socket_threads(parse_nccl_environment(variables, default_nccl_version), nic);
 }
 
 TEST(SocketThreads, AreTheVendors) {

@@ -16,7 +16,7 @@ namespace {
 Nccl first_gpus(std::string_view machine, std::uint32_t nodes, std::uint32_t gpus) {
   Nccl::LocalGpus places(gpus);
   std::iota(places.begin(), places.end(), 0U);
-  return Nccl(load_topology(find_data_file(machine, "topologies")), {}, newest_nccl_version, nodes,
+  return Nccl(load_topology(find_data_file(machine, "topologies")), {}, default_nccl_version, nodes,
               places);
 }
 
@@ -92,7 +92,7 @@ TEST(Messages, obey_the_variables_for_sends_and_receives) {
                    {"NCCL_MAX_P2P_NCHANNELS", "3"},
                    {"NCCL_P2P_NVL_CHUNKSIZE", "65536"},
                    {"NCCL_P2P_LL_THRESHOLD", "1024"}},
-                  newest_nccl_version, 1, Nccl::LocalGpus{0, 1});
+                  default_nccl_version, 1, Nccl::LocalGpus{0, 1});
   EXPECT_TRUE(nccl.environment().warnings.empty());
   const PointToPoint resources = nccl.point_to_point();
   EXPECT_EQ(resources.channels, 4U);

@@ -48,13 +48,13 @@ TEST(SystemOfTopology, DgxH100IsTheGoldenOne) {
   expect_same(Nccl(shipped("dgx-h100")), nccl_on(golden, 1));
   expect_same(Nccl(shipped("dgx-h100-x4")), nccl_on(golden, 4));
   // One node of ours, multiplied.
-  expect_same(Nccl(shipped("dgx-h100"), {}, newest_nccl_version, 4), nccl_on(golden, 4));
+  expect_same(Nccl(shipped("dgx-h100"), {}, default_nccl_version, 4), nccl_on(golden, 4));
 }
 
 TEST(SystemOfTopology, DgxA100IsTheGoldenOne) {
   const std::string golden = golden_folder + "topologies/dgxa100.xml";
   expect_same(Nccl(shipped("dgx-a100")), nccl_on(golden, 1));
-  expect_same(Nccl(shipped("dgx-a100"), {}, newest_nccl_version, 4), nccl_on(golden, 4));
+  expect_same(Nccl(shipped("dgx-a100"), {}, default_nccl_version, 4), nccl_on(golden, 4));
 }
 
 TEST(SystemOfTopology, GpusKnowTheirArchitecture) {
@@ -68,9 +68,9 @@ TEST(SystemOfTopology, GpusKnowTheirArchitecture) {
 }
 
 TEST(SystemOfTopology, CpusAreKnownByTheirNames) {
-  EXPECT_EQ(system_from_topology(shipped("dgx-a100"), newest_nccl_version).cpu().vendor,
+  EXPECT_EQ(system_from_topology(shipped("dgx-a100"), default_nccl_version).cpu().vendor,
             CpuVendor::amd);
-  EXPECT_EQ(system_from_topology(shipped("dgx-h100"), newest_nccl_version).cpu().vendor,
+  EXPECT_EQ(system_from_topology(shipped("dgx-h100"), default_nccl_version).cpu().vendor,
             CpuVendor::intel);
 }
 

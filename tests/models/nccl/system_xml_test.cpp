@@ -21,7 +21,7 @@ namespace {
 std::string complaint(const std::string& text) {
   const TemporaryFile file("machine.xml", text);
   const std::string error =
-      test::error_of([&] { return read_nccl_topology(file.path(), newest_nccl_version); });
+      test::error_of([&] { return read_nccl_topology(file.path(), default_nccl_version); });
   return error.empty() ? error : error.substr(error.find("machine.xml"));
 }
 
@@ -42,7 +42,7 @@ TEST(NcclTopologyFile, ComplainsAtTheElement) {
 }
 
 TEST(NcclTopologyFile, AMissingFileIsBadInput) {
-  EXPECT_THROW(read_nccl_topology("/nowhere/machine.xml", newest_nccl_version), InputError);
+  EXPECT_THROW(read_nccl_topology("/nowhere/machine.xml", default_nccl_version), InputError);
 }
 
 TEST(NcclTopologyFile, OnlyRankedGpusTakePart) {
@@ -52,7 +52,7 @@ TEST(NcclTopologyFile, OnlyRankedGpusTakePart) {
                                                  <pci busid="0:2" class="0x03" link_width="16">
                                                  <gpu dev="1" sm="80" rank="4" gdr="1"/></pci>
                                                  </cpu></system>)");
-  const NcclSystem system = read_nccl_topology(file.path(), newest_nccl_version);
+  const NcclSystem system = read_nccl_topology(file.path(), default_nccl_version);
   ASSERT_EQ(system.gpu_count(), 1U);
   EXPECT_EQ(system.gpu(0).gpu.device, 1);
   EXPECT_EQ(system.gpu(0).gpu.rank, 0);  // counted from 0 in the node
@@ -76,9 +76,9 @@ std::string halved_switch(const std::string& device) {
 
 PathType type_between_gpus(const std::string& text) {
   const TemporaryFile file("machine.xml", text);
-  const NcclSystem system = read_nccl_topology(file.path(), newest_nccl_version);
-  const NcclPaths paths(system, parse_nccl_environment({}, newest_nccl_version),
-                        newest_nccl_version);
+  const NcclSystem system = read_nccl_topology(file.path(), default_nccl_version);
+  const NcclPaths paths(system, parse_nccl_environment({}, default_nccl_version),
+                        default_nccl_version);
   return paths.worst_type(NcclNodeKind::gpu);
 }
 
@@ -89,11 +89,11 @@ TEST(NcclTopologyFile, HalvesOfABroadcomSwitchAreOne) {
 
 TEST(NcclTopologyFile, CubeMeshRelaysOverAThirdGpu) {
   const NcclSystem system =
-      read_nccl_topology(golden_folder + "topologies/dgx1v.xml", newest_nccl_version);
+      read_nccl_topology(golden_folder + "topologies/dgx1v.xml", default_nccl_version);
   const auto gpus = system.of_kind(NcclNodeKind::gpu);
   const auto type = [&](const Nccl::Variables& variables) {
-    const NcclPaths paths(system, parse_nccl_environment(variables, newest_nccl_version),
-                          newest_nccl_version);
+    const NcclPaths paths(system, parse_nccl_environment(variables, default_nccl_version),
+                          default_nccl_version);
     return paths.between(gpus[0], gpus[5]).type;
   };
   // GPUs 0 and 5 have no NVLink in common, but both have one to 1 and to 4.
@@ -106,9 +106,9 @@ TEST(NcclTopologyFile, CubeMeshRelaysOverAThirdGpu) {
 TEST(NcclTopologyFile, HostsKeepTheirCpus) {
   const std::string file =
       std::string(COLLSIM_SOURCE_DIR) + "/tests/data/nccl-dumps/gb200-2-hosts.xml";
-  const NcclSystem read = read_nccl_topology(file, newest_nccl_version);
+  const NcclSystem read = read_nccl_topology(file, default_nccl_version);
   const TextFile written{"written.xml", nccl_topology_text(read)};
-  for (const NcclSystem& system : {read, read_nccl_topology(written, newest_nccl_version)}) {
+  for (const NcclSystem& system : {read, read_nccl_topology(written, default_nccl_version)}) {
     std::vector<std::uint32_t> hosts;
     for (const std::uint32_t node : system.of_kind(NcclNodeKind::cpu)) {
       hosts.push_back(system.node(node).host);

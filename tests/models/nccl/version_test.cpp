@@ -5,10 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 
+#include "models/nccl/launch_size.h"
 #include "models/nccl/search/speed_table.h"
 #include "models/nccl/system/link_bandwidth.h"
+#include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
+#include "sim/topologies/loader.h"
 #include "tests/models/nccl/nccl_test_support.h"
 
 namespace collsim::test {
@@ -132,6 +136,107 @@ TEST(NcclVersion, AGenoaIsTheSameInOldAndNewDumps) {
 TEST(NcclVersion, BlackwellsLinksGrewWith2275) {
   EXPECT_DOUBLE_EQ(nvlink_bandwidth(100, parse_nccl_version("2.27.4")), 40.0);
   EXPECT_DOUBLE_EQ(nvlink_bandwidth(100, parse_nccl_version("2.27.5")), 40.1);
+}
+
+/// DGX B200 under the rules of a release.
+Nccl b200(std::string_view version, std::uint32_t gpus = 8) {
+  Nccl::LocalGpus own(gpus);
+  std::iota(own.begin(), own.end(), 0U);
+  return Nccl(load_topology(find_data_file("dgx-b200", "topologies")), {},
+              parse_nccl_version(version), 1, own);
+}
+
+double ring_simple(const Nccl& nccl, NcclFunction function, Bytes size) {
+  return *nccl.estimate(function, NcclAlgorithm::ring, Protocol::simple, size);
+}
+
+// NCCL 2.31 src/tuning/ring.cc. A ring of 8 on NVLink: 8.4 + 7 x 3.4 = 32.2 us for an AllGather,
+// 8.4 + 14 x 3.4 = 56 us for an AllReduce. Of 1 MiB a channel and rank have 4 KiB.
+TEST(NcclVersion, BlackwellsRingsHaveAPlateauInsideANodeSince231) {
+  const Bytes mebibyte{1 << 20};
+  const auto time = [&](std::string_view version, NcclFunction function) {
+    return ring_simple(b200(version), function, mebibyte);
+  };
+  const auto grown = [&](const char* before, const char* after, NcclFunction function) {
+    return time(after, function) - time(before, function);
+  };
+  EXPECT_NEAR(grown("2.30", "2.31", NcclFunction::all_gather), 0.4 * 32.2, 0.01);
+  EXPECT_NEAR(grown("2.30", "2.31", NcclFunction::reduce_scatter), 0.4 * 32.2, 0.01);
+  EXPECT_NEAR(grown("2.30", "2.31", NcclFunction::all_reduce), 0, 1e-9);
+  EXPECT_NEAR(grown("2.30", "2.31", NcclFunction::broadcast), 0, 1e-9);
+  // Of the 0.4, a ring of 7 steps has 1 - 0.25^6 = 0.99976 since 2.32.
+  EXPECT_NEAR(grown("2.31", "2.32", NcclFunction::all_gather), -0.4 * 0.00024 * 32.2, 0.001);
+  EXPECT_NEAR(grown("2.30", "2.32", NcclFunction::all_reduce), 0.4 * 56, 0.01);
+}
+
+// Since 2.32 two ranks, whose ring has one step, have no plateau, and pieces of 512 KiB, here of
+// 32 channels x 8 ranks x 512 KiB = 128 MiB, one of 0.3 in place of 0.4.
+TEST(NcclVersion, BlackwellsPlateauIsLessForFewStepsAndLongPiecesSince232) {
+  const Nccl before = b200("2.30");
+  const Nccl after = b200("2.32");
+  ASSERT_EQ(after.channel_count(), 32U);
+  const auto grown = [&](std::int64_t mebibytes) {
+    const Bytes size{mebibytes << 20};
+    return ring_simple(after, NcclFunction::all_reduce, size) -
+           ring_simple(before, NcclFunction::all_reduce, size);
+  };
+  EXPECT_NEAR(grown(64), 0.4 * 56, 0.05);
+  EXPECT_NEAR(grown(128), 0.3 * 56, 0.05);
+  EXPECT_NEAR(grown(1024), 0.3 * 56, 0.05);
+  const Bytes mebibyte{1 << 20};
+  EXPECT_DOUBLE_EQ(ring_simple(b200("2.32", 2), NcclFunction::all_gather, mebibyte),
+                   ring_simple(b200("2.30", 2), NcclFunction::all_gather, mebibyte));
+}
+
+// NCCL src/graph/search.cc, sm100SpeedArrayInter; other generations' tables stay.
+TEST(NcclVersion, BlackwellsStepOf902CameWith231) {
+  const auto has = [](std::string_view version) {
+    const auto speeds = speed_table(100, true, parse_nccl_version(version));
+    return std::find(speeds.begin(), speeds.end(), 90.2F) != speeds.end();
+  };
+  EXPECT_FALSE(has("2.30"));
+  EXPECT_TRUE(has("2.31"));
+  EXPECT_TRUE(has("2.32"));
+  for (const char* version : {"2.30", "2.31", "2.32"}) {
+    EXPECT_EQ(speed_table(90, true, parse_nccl_version(version)).size(), 17U) << version;
+  }
+}
+
+// Rings of one channel of 10 GB/s, as slow as PCIe gen3, had half of the threads.
+TEST(NcclVersion, SlowRingsHaveAllThreadsSince231) {
+  NcclGraphs graphs;
+  graphs.ring.channels.resize(1);
+  graphs.ring.intra_bandwidth = 10;
+  const NcclEnvironment environment;
+  const auto threads = [&](std::string_view version) {
+    LaunchInput input;
+    input.graphs = &graphs;
+    input.environment = &environment;
+    input.version = parse_nccl_version(version);
+    return max_threads(NcclAlgorithm::ring, Protocol::simple, input);
+  };
+  EXPECT_EQ(threads("2.30"), 256U);
+  EXPECT_EQ(threads("2.31"), 512U);
+}
+
+// What 2.31 and 2.32 changed is Blackwell's, but for slow rings' threads: on Hopper and Ampere
+// every estimate is that of 2.30.
+TEST(NcclVersion, OldGenerationsChooseAsBeforeSince231) {
+  for (const std::string& machine : {h100, a100}) {
+    for (const std::uint32_t nodes : {1U, 2U, 4U}) {
+      const Nccl before = nccl_on(machine, nodes, {}, "2.30");
+      for (const char* version : {"2.31", "2.32"}) {
+        const Nccl after = nccl_on(machine, nodes, {}, version);
+        for (const NcclFunction function : all_nccl_functions) {
+          for (int log2_size = 3; log2_size <= 33; ++log2_size) {
+            const Bytes size{std::int64_t{1} << log2_size};
+            EXPECT_DOUBLE_EQ(before.choose(function, size).time, after.choose(function, size).time)
+                << machine << ' ' << nodes << ' ' << version << ' ' << log2_size;
+          }
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ TEST(ShippedTopologies, AllReduceByEveryAlgorithm) {
 
 /// What NCCL's search sees of a machine: its first host and whether there are more.
 std::string seen_by_nccl(const Topology& topology) {
-  return nccl_topology_text(system_from_topology(topology, newest_nccl_version)) +
+  return nccl_topology_text(system_from_topology(topology, default_nccl_version)) +
          (host_count(topology) > 1 ? "several" : "one");
 }
 
@@ -145,7 +145,7 @@ constexpr ChannelRow channel_rows[] = {
 TEST(ShippedTopologies, ChannelsAreThoseThatNcclFinds) {
   for (const ChannelRow& row : channel_rows) {
     SCOPED_TRACE(std::string(row.machine) + " on " + std::to_string(row.nodes));
-    const Nccl nccl(named(row.machine), {}, newest_nccl_version, row.nodes);
+    const Nccl nccl(named(row.machine), {}, default_nccl_version, row.nodes);
     const NcclGraph& ring = nccl.graphs().ring;
     const NcclGraph& tree = nccl.graphs().tree;
     EXPECT_EQ(ring.channel_count(), row.ring_channels);

@@ -171,7 +171,7 @@ TEST(UnlikeNodes, AreCrossedOnce) {
 
 // Joining two kinds that are one and the same must change nothing.
 TEST(UnlikeNodes, AreJoinedByARuleThatHoldsForEqualNodes) {
-  const Nccl equal(machine(), {}, newest_nccl_version, 4, from_to(0, 7));
+  const Nccl equal(machine(), {}, default_nccl_version, 4, from_to(0, 7));
   const Nccl joined({equal, equal}, {0, 1, 0, 1});
   ASSERT_EQ(joined.ranks(), equal.ranks());
   ASSERT_EQ(joined.channel_count(), equal.channel_count());
@@ -192,8 +192,8 @@ TEST(UnlikeNodes, AreJoinedByARuleThatHoldsForEqualNodes) {
 
 // The least of what the searches of 8 and of 4 GPUs find: 4 GPUs reach 4 of the 8 NICs.
 TEST(UnlikeNodes, HaveTheFewestChannelsOfAny) {
-  const Nccl whole(machine(), {}, newest_nccl_version, 2, from_to(0, 7));
-  const Nccl half(machine(), {}, newest_nccl_version, 2, from_to(0, 3));
+  const Nccl whole(machine(), {}, default_nccl_version, 2, from_to(0, 7));
+  const Nccl half(machine(), {}, default_nccl_version, 2, from_to(0, 3));
   const CallCompiler compiler = compiler_of(unlike_parts().front(), Collective::all_reduce);
   const NcclGraphs& agreed = compiler.nccl()->graphs();
   EXPECT_EQ(agreed.ring.channel_count(),

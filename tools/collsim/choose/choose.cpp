@@ -15,6 +15,7 @@
 #include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"
 #include "tools/collsim/choose/choice_report.h"
+#include "tools/collsim/choose/release_report.h"
 #include "tools/collsim/choose/symmetric_report.h"
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/core/numbers.h"
@@ -32,18 +33,47 @@ namespace po = boost::program_options;
 
 namespace {
 
-Nccl make_nccl(const std::string& machine, const po::variables_map& values, std::ostream& err) {
-  const NcclVersion version = values.contains("nccl-version")
-                                  ? values["nccl-version"].as<NcclVersion>()
-                                  : newest_nccl_version;
-  const Nccl::Variables variables = variables_option(values);
-  std::optional<std::uint32_t> nodes;
-  if (values.contains("nodes")) nodes = bounded_option(values, "nodes", 1, gpu_limit);
-  if (std::filesystem::path(machine).extension() == ".xml") {
-    return {read_nccl_topology(machine, version), nodes.value_or(1), variables, version};
+/// The machine as NCCL's file has it, or as a topology does.
+struct ChoiceMachine {
+  std::string name;
+  std::optional<Topology> topology{};
+  std::optional<std::uint32_t> nodes{};
+};
+
+ChoiceMachine read_machine(const po::variables_map& values, std::ostream& err) {
+  ChoiceMachine machine{values["topology"].as<std::string>()};
+  if (values.contains("nodes")) machine.nodes = bounded_option(values, "nodes", 1, gpu_limit);
+  if (std::filesystem::path(machine.name).extension() != ".xml") {
+    machine.topology = load_with_warnings(machine.name, err);
   }
-  const Topology topology = load_with_warnings(machine, err);
-  return Nccl(topology, variables, version, nodes);
+  return machine;
+}
+
+Nccl make_nccl(const ChoiceMachine& machine, const Nccl::Variables& variables, NcclVersion version,
+               std::ostream& err) {
+  const Waiting waiting(err, "searching for channels on " + machine.name);
+  if (machine.topology) return Nccl(*machine.topology, variables, version, machine.nodes);
+  return {read_nccl_topology(machine.name, version), machine.nodes.value_or(1), variables, version};
+}
+
+/// Two releases side by side.
+int compare(const ChoiceMachine& machine, const NcclVersions& versions,
+            const po::variables_map& values, std::ostream& out, std::ostream& err) {
+  if (versions.named.size() > 2) throw InputError("--nccl-version with three releases", "two");
+  const Format format = format_option(values);
+  if (format == Format::golden) throw InputError("--format golden of two releases", "one");
+  const Nccl::Variables variables = variables_option(values);
+  const Nccl one = make_nccl(machine, variables, versions.named.front(), err);
+  const Nccl other = make_nccl(machine, variables, versions.named.back(), err);
+  print_warnings(other.environment().warnings, err);
+  const Waiting waiting(err, "predicting what the choices take");
+  // Times are those of the topology's own nodes.
+  const bool timed = machine.topology && !machine.nodes;
+  const std::string name = std::filesystem::path(machine.name).filename().string();
+  write_answer(format,
+               compare_releases(one, other, timed ? &*machine.topology : nullptr, variables, name),
+               out);
+  return exit_ok;
 }
 
 /// Throws InputError if the variables exclude everything that NCCL could run.
@@ -58,16 +88,19 @@ void require_choice(const Nccl& nccl) {
 int run_choose(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const auto values = parse_options(choose_subcommand, args, out);
   if (!values) return exit_ok;
-  const auto& machine = (*values)["topology"].as<std::string>();
-  const Nccl nccl = [&] {
-    const Waiting waiting(err, "searching for channels on " + machine);
-    return make_nccl(machine, *values, err);
-  }();
+  const ChoiceMachine machine = read_machine(*values, err);
+  const auto asked = values->contains("nccl-version") ? (*values)["nccl-version"].as<NcclVersions>()
+                                                      : NcclVersions{{default_nccl_version}};
   const bool registered = (*values)["registered"].as<bool>();
+  if (asked.named.size() > 1) {
+    require_heeded(*values, {{"registered", !registered, "one release"}});
+    return compare(machine, asked, *values, out, err);
+  }
+  const Nccl nccl = make_nccl(machine, variables_option(*values), asked.named.front(), err);
   const std::vector<std::string>& warnings = nccl.environment().warnings;
   print_warnings(registered ? warnings_of_registered(warnings) : warnings, err);
   require_choice(nccl);
-  const std::string name = std::filesystem::path(machine).filename().string();
+  const std::string name = std::filesystem::path(machine.name).filename().string();
   const Format format = format_option(*values);
   require_heeded(*values, {{"registered", format != Format::golden, "--format table or json"}});
   if (format == Format::golden) {
@@ -100,9 +133,10 @@ const Subcommand choose_subcommand{
         "protocol for each size. The estimates are NCCL's own, by which it chooses.",
     .manual =
         "MACHINE may also be a topology file of NCCL's (*.xml). --registered adds the kernels on "
-        "symmetric memory.",
-    .examples = {"choose hgx-h200", "choose dgx-h100 --nodes 4 --env NCCL_ALGO=Ring",
-                 "choose hgx-h200 --registered"},
+        "symmetric memory. Two releases after --nccl-version are compared: where they choose "
+        "unlike, and what each choice is predicted to take.",
+    .examples = {"choose hgx-h200", "choose dgx-b200-x2 --nccl-version 2.28,2.31",
+                 "choose dgx-h100 --nodes 4 --env NCCL_ALGO=Ring", "choose hgx-h200 --registered"},
     .argument = "topology",
     .needs = "machine",
     .first = "topology nodes nccl-version env registered format",

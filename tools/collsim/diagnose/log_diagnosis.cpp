@@ -30,6 +30,7 @@
 #include "tools/collsim/diagnose/like_logs.h"
 #include "tools/collsim/request/collective_option.h"
 #include "tools/collsim/request/recorded_input.h"
+#include "tools/collsim/request/word_options.h"
 
 namespace collsim::command {
 
@@ -42,7 +43,7 @@ constexpr std::uint32_t max_hosts = 1U << 17U;
 
 /// The release whose rules apply.
 struct Release {
-  NcclVersion version = newest_nccl_version;
+  NcclVersion version = default_nccl_version;
   bool is_logged = true;  ///< or asked for, or not known
   std::string logged;     ///< else
   bool is_assumed = false;
@@ -61,14 +62,12 @@ Release logged_release(const std::string& logged) {
 }
 
 Release release_of(const Log& log, const po::variables_map& values) {
-  if (values.contains("nccl-version")) {
-    return {values["nccl-version"].as<NcclVersion>(), true, {}, false};
-  }
+  if (const auto asked = nccl_version_option(values)) return {*asked, true, {}, false};
   const auto& machine = log.recording.machine;
   const auto recorded = machine.find("nccl");
   const std::string logged = recorded == machine.end() ? log.facts.nccl : recorded->second;
   Release release =
-      logged.empty() ? Release{newest_nccl_version, true, {}, true} : logged_release(logged);
+      logged.empty() ? Release{default_nccl_version, true, {}, true} : logged_release(logged);
   if (log.recording.nccl_rules) {
     release.version = *log.recording.nccl_rules;
     release.is_assumed = false;
@@ -313,7 +312,7 @@ DiagnosedLog check_alone(const LogFiles& files, const po::variables_map& values)
     RecordedCall call;
     call.ranks = files.common.ranks;
     call.nodes = std::max(1U, files.common.nodes);
-    const CallCompiler compiler(spec_of(call, topology, cost, newest_nccl_version));
+    const CallCompiler compiler(spec_of(call, topology, cost, default_nccl_version));
     for (std::string& text : contradictions(files.common, compiler, call)) {
       if (!text.starts_with("NCCL warns")) check.odd.push_back(std::move(text));
     }

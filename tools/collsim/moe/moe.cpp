@@ -82,9 +82,7 @@ ExchangeQuestion read_question(const po::variables_map& values, std::ostream& er
   }
   question.estimate = values["estimate"].as<bool>();
   question.run.variables = variables_option(values);
-  if (values.contains("nccl-version")) {
-    question.run.nccl_version = values["nccl-version"].as<NcclVersion>();
-  }
+  question.run.nccl_version = nccl_version_option(values).value_or(question.run.nccl_version);
   question.skew = read_skew(values["skew"].as<std::string>());
   question.heading.machine = question.topology.name();
   question.heading.ranks = question.ranks();

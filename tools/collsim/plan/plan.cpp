@@ -225,9 +225,7 @@ PlannedCall read_call(const po::variables_map& values) {
   PlannedCall call;
   if (values.contains("collective")) call.collective = collective_option(values);
   call.run.schedule = ScheduleKind::nccl;
-  if (values.contains("nccl-version")) {
-    call.run.nccl_version = values["nccl-version"].as<NcclVersion>();
-  }
+  call.run.nccl_version = nccl_version_option(values).value_or(call.run.nccl_version);
   call.run.variables = variables_option(values);
   return call;
 }

@@ -92,7 +92,7 @@ void override_schedule(const po::variables_map& values, bool algorithm_given, Ru
     if (run.schedule && run.schedule != asked && !algorithm_given) run.algorithm.clear();
     run.schedule = asked;
   }
-  run.nccl_version = given<NcclVersion>(values, "nccl-version").value_or(run.nccl_version);
+  run.nccl_version = nccl_version_option(values).value_or(run.nccl_version);
   for (const auto& [name, value] : variables_option(values)) run.variables[name] = value;
   if (values["in-place"].as<bool>()) run.in_place = true;
   if (values["graph"].as<bool>()) run.graph = true;

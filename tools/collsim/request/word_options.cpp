@@ -5,6 +5,8 @@
 
 #include "models/nccl/settings/function.h"
 #include "models/nccl/settings/version.h"
+#include "sim/base/input_error.h"
+#include "sim/base/text.h"
 #include "tools/collsim/core/typed_option.h"
 
 namespace collsim {
@@ -29,9 +31,13 @@ void validate(boost::any& value, const std::vector<std::string>& texts, Schedule
   value = command::word_value(value, texts, find_schedule_kind);
 }
 
-void validate(boost::any& value, const std::vector<std::string>& texts, NcclVersion* /*target*/,
+void validate(boost::any& value, const std::vector<std::string>& texts, NcclVersions* /*target*/,
               int) {
-  value = parse_nccl_version(command::only_text(value, texts));
+  NcclVersions versions;
+  for (const std::string& each : split(command::only_text(value, texts), ',')) {
+    versions.named.push_back(parse_nccl_version(each));
+  }
+  value = versions;
 }
 
 void validate(boost::any& value, const std::vector<std::string>& texts, Datatype* /*target*/, int) {
@@ -42,5 +48,17 @@ void validate(boost::any& value, const std::vector<std::string>& texts, Reductio
               int) {
   value = parse_reduction_op(command::only_text(value, texts));
 }
+
+namespace command {
+
+std::optional<NcclVersion> nccl_version_option(
+    const boost::program_options::variables_map& values) {
+  if (!values.contains("nccl-version")) return std::nullopt;
+  const auto& named = values["nccl-version"].as<NcclVersions>().named;
+  if (named.size() != 1) throw InputError("--nccl-version with several releases", "one release");
+  return named.front();
+}
+
+}  // namespace command
 
 }  // namespace collsim

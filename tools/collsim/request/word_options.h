@@ -1,6 +1,8 @@
 #pragma once
 
 #include <boost/any.hpp>
+#include <boost/program_options.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,13 +19,24 @@ void validate(boost::any& value, const std::vector<std::string>& texts, Protocol
 /// "nccl", "textbook".
 void validate(boost::any& value, const std::vector<std::string>& texts, ScheduleKind* target, int);
 
-/// "2.28", "2.28.9".
-void validate(boost::any& value, const std::vector<std::string>& texts, NcclVersion* target, int);
+/// Releases of NCCL, of which most commands take one.
+struct NcclVersions {
+  std::vector<NcclVersion> named{};
+};
+/// "2.28", "2.28.9"; "2.28,2.31".
+void validate(boost::any& value, const std::vector<std::string>& texts, NcclVersions* target, int);
 
 /// As in nccl-tests: "float", "half".
 void validate(boost::any& value, const std::vector<std::string>& texts, Datatype* target, int);
 
 /// "sum", "avg".
 void validate(boost::any& value, const std::vector<std::string>& texts, ReductionOp* target, int);
+
+namespace command {
+
+/// The release that `--nccl-version` names, if it is given. Throws InputError for several.
+std::optional<NcclVersion> nccl_version_option(const boost::program_options::variables_map& values);
+
+}  // namespace command
 
 }  // namespace collsim

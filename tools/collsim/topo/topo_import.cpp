@@ -144,7 +144,7 @@ int topo_export(std::span<const std::string> args, std::ostream& out, std::ostre
   const auto values = parse_options(topo_export_subcommand, args, out);
   if (!values) return exit_ok;
   const Topology topology = load_with_warnings((*values)["topology"].as<std::string>(), err);
-  const NcclSystem system = system_from_topology(topology, newest_nccl_version);
+  const NcclSystem system = system_from_topology(topology, default_nccl_version);
   write_text(nccl_topology_text(system), *values, out);
   return exit_ok;
 }

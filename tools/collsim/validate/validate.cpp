@@ -53,12 +53,10 @@ ValidationOptions read_options(const po::variables_map& values) {
   return options;
 }
 
-/// The release that the options name, else the recording's, else the newest.
+/// The release that the options name, else the recording's, else the one that is assumed.
 NcclVersion version_of(const Recording& recording, const po::variables_map& values,
                        std::ostream& err) {
-  if (values.contains("nccl-version")) {
-    return values["nccl-version"].as<NcclVersion>();
-  }
+  if (const auto asked = nccl_version_option(values)) return *asked;
   const NcclVersion version = nccl_version_of(recording);
   if (!recording.nccl_rules && !recording.machine.contains("nccl")) {
     fmt::print(err,
