@@ -207,7 +207,7 @@ TEST(NcclVersion, SlowRingsHaveAllThreadsSince231) {
   NcclGraphs graphs;
   graphs.ring.channels.resize(1);
   graphs.ring.intra_bandwidth = 10;
-  const NcclEnvironment environment;
+  const NcclEnvironment environment{};
   const auto threads = [&](std::string_view version) {
     LaunchInput input;
     input.graphs = &graphs;
