@@ -248,6 +248,13 @@ std::string composed_text(const MachineParts& parts, std::uint32_t nodes) {
     throw InputError(fmt::format("{} nodes of {}: no network between them", all, parts.name),
                      "--fabric NAME, such as ndr-fat-tree");
   }
+  const auto gpus = static_cast<std::size_t>(
+      std::count_if(parts.node.devices.begin(), parts.node.devices.end(),
+                    [](const GraphDevice& device) { return device.kind == DeviceKind::gpu; }));
+  if (nodes * gpus > gpu_limit) {
+    throw InputError(fmt::format("{}: {} nodes of {} GPUs", parts.name, nodes, gpus),
+                     fmt::format("machines of up to {} GPUs", gpu_limit));
+  }
   const ClusterText cluster{parts.name,
                             {},
                             parts.node,

@@ -10,7 +10,7 @@
 namespace collsim {
 
 /// GPUs that one topology may have.
-inline constexpr std::uint32_t gpu_limit = 131'072;
+inline constexpr std::uint32_t gpu_limit = 1'048'576;
 
 /// Reads a topology file (`collsim: topology/1`, docs/formats.md) with the node templates that it
 /// names, found as nodes/<template>.yaml beside it or else in the library, and the fabric, as

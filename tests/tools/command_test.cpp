@@ -230,6 +230,42 @@ TEST(Command, nccls_schedule_is_what_nccl_chooses) {
   EXPECT_GT(rows[1].at("nccl_estimate_us").get<double>(), 0);
 }
 
+// On Blackwell's NVLink a ring's latency grew for gathers with 2.31, so LL128 lasts longer
+// (tests/models/nccl/version_test.cpp); Hopper's rules stayed.
+TEST(Command, choose_compares_two_releases) {
+  const Outcome blackwell =
+      run({"choose", "dgx-b200", "--nccl-version", "2.30,2.31", "--format", "json"});
+  ASSERT_EQ(blackwell.status, exit_ok) << blackwell.err;
+  const auto rows = nlohmann::json::parse(blackwell.out);
+  ASSERT_FALSE(rows.empty());
+  for (const auto& row : rows) {
+    EXPECT_NE(row.at("collective"), "all_reduce");
+    EXPECT_EQ(row.at("choice_1"), "Ring Simple x 32");
+    EXPECT_EQ(row.at("choice_2"), "Ring LL128 x 32");
+    const double change = row.at("time_2_us").get<double>() / row.at("time_1_us").get<double>() - 1;
+    EXPECT_DOUBLE_EQ(row.at("change"), change);
+  }
+  const Outcome hopper = run({"choose", "hgx-h200", "--nccl-version", "2.30,2.31"});
+  EXPECT_NE(hopper.out.find("they choose alike"), std::string::npos);
+  for (const std::vector<std::string>& args :
+       {std::vector<std::string>{"choose", "hgx-h200", "--nccl-version", "2.28,2.30,2.31"},
+        {"choose", "hgx-h200", "--nccl-version", "2.28,2.30", "--registered"},
+        {"choose", "hgx-h200", "--nccl-version", "2.28,2.30", "--format", "golden"},
+        {"run", "hgx-h200", "--nccl-version", "2.28,2.30"},
+        {"choose", "hgx-h200", "--nccl-version", "2.28,"}}) {
+    EXPECT_EQ(run(args).status, exit_bad_input) << args.back();
+  }
+}
+
+// What is too large is refused by the name that was asked for, not by a place in a file that
+// nobody wrote.
+TEST(Command, a_machine_of_too_many_gpus_is_refused_by_its_name) {
+  const Outcome outcome = run({"estimate", "dgx-h100-x131073", "-b", "1M", "-e", "1M"});
+  EXPECT_EQ(outcome.status, exit_bad_input);
+  EXPECT_NE(outcome.err.find("dgx-h100-x131073: 131073 nodes of 8 GPUs"), std::string::npos)
+      << outcome.err;
+}
+
 // Whose schedule is meant where nobody says: NCCL's, but for what only a textbook has.
 TEST(Command, the_schedule_is_nccls_unless_only_the_textbook_fits) {
   const auto schedule = [](std::vector<std::string> args) {

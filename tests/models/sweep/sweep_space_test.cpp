@@ -97,7 +97,7 @@ TEST(SweepSpaces, refuse_wrong_fields_at_their_place) {
       refusal("  - rank: [2]\n").find("s.yaml:9:5: unknown field 'rank'; did you mean 'ranks'?"),
       0U);
   EXPECT_EQ(refusal("  - ranks: [2, x]\n"),
-            "s.yaml:9:16: 'x' is not a whole number; a whole number from 1 to 131072");
+            "s.yaml:9:16: 'x' is not a whole number; a whole number from 1 to 1048576");
   EXPECT_EQ(refusal("  - ranks: 2\n").find("s.yaml:9:12: 'ranks' has one value; "), 0U);
   EXPECT_EQ(refusal("  - ranks: []\n").find("s.yaml:9:12: 'ranks' has no value; "), 0U);
   EXPECT_EQ(
