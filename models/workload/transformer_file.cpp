@@ -10,6 +10,7 @@
 #include "sim/base/data_directory.h"
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
+#include "sim/base/text.h"
 #include "sim/base/text_file.h"
 
 namespace collsim {
@@ -20,16 +21,6 @@ constexpr std::int64_t max_dimension = 1'000'000'000;
 /// Of configurations, which say how many positions a model has, and not with which it is trained:
 /// models of longer contexts are trained on up to so many nearly always.
 constexpr std::int64_t usual_sequence = 8192;
-
-std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    words.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return words;
-}
 
 /// A dimension, and the keys that it has: ours first, then those of configurations.
 struct ShapeKey {
@@ -81,7 +72,7 @@ std::string_view names_of(std::int64_t Transformer::*value) {
 }
 
 bool is_word_of(std::string_view text, std::string_view word) {
-  const auto words = words_of(text);
+  const auto words = split(text, ' ');
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
@@ -109,9 +100,9 @@ class ShapeReader {
 
 /// A value of one of the names that is not null.
 std::optional<YamlValue> ShapeReader::find(std::string_view names) const {
-  const auto words = words_of(names);
+  const auto words = split(names, ' ');
   for (const YamlMapping& place : places_) {
-    for (const std::string_view name : words) {
+    for (const std::string& name : words) {
       const auto value = place.find(name);
       if (value && (value->is_scalar() || value->is_sequence())) return value;
     }
@@ -140,7 +131,7 @@ void ShapeReader::require(const Transformer& model) const {
   for (const auto needed : {&Transformer::layers, &Transformer::hidden, &Transformer::heads,
                             &Transformer::ffn, &Transformer::vocabulary, &Transformer::sequence}) {
     if (model.*needed > 0) continue;
-    const auto names = words_of(names_of(needed));
+    const auto names = split(names_of(needed), ' ');
     fail_missing(names.front(), fmt::format("one of {}", fmt::join(names, ", ")));
   }
 }
@@ -243,8 +234,10 @@ Transformer ShapeReader::read() const {
 
 std::vector<Transformer> models_of(const YamlMapping& file) {
   std::string known(other_keys);
-  for (const ShapeKey& each : shape_keys) known += fmt::format(" {}", words_of(each.names).front());
-  std::vector<std::string_view> keys = words_of(known);
+  for (const ShapeKey& each : shape_keys)
+    known += fmt::format(" {}", split(each.names, ' ').front());
+  const auto names = split(known, ' ');
+  const std::vector<std::string_view> keys(names.begin(), names.end());
   std::vector<Transformer> models;
   for (const YamlValue& each : file.at("models").sequence()) {
     const YamlMapping shape = each.mapping(keys);
