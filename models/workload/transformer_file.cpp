@@ -18,6 +18,8 @@ namespace collsim {
 namespace {
 
 constexpr std::int64_t max_dimension = 1'000'000'000;
+/// A step's program has some ops for each layer.
+constexpr std::int64_t max_layers = 10'000;
 /// Of configurations, which say how many positions a model has, and not with which it is trained:
 /// models of longer contexts are trained on up to so many nearly always.
 constexpr std::int64_t usual_sequence = 8192;
@@ -221,7 +223,8 @@ Transformer ShapeReader::read() const {
   Transformer model;
   for (const ShapeKey& each : shape_keys) {
     const auto value = find(each.names);
-    model.*each.value = value ? value->integer(each.least, max_dimension) : 0;
+    const std::int64_t most = each.value == &Transformer::layers ? max_layers : max_dimension;
+    model.*each.value = value ? value->integer(each.least, most) : 0;
   }
   read_network(model);
   require(model);
