@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "sim/base/data_directory.h"
-#include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
 #include "sim/base/number.h"
 #include "sim/yaml/yaml_reader.h"
@@ -37,15 +36,6 @@ std::vector<TrainedModel> load_trained_models() {
                       keys.at("source").string()});
   }
   return models;
-}
-
-TrainedModel find_trained_model(std::string_view name) {
-  std::vector<std::string> names;
-  for (TrainedModel& model : load_trained_models()) {
-    if (model.name == name) return model;
-    names.push_back(std::move(model.name));
-  }
-  throw InputError(fmt::format("--model: no model '{}'", name), names_instead_of(name, names));
 }
 
 std::int64_t bytes_of_precision(std::string_view precision) {

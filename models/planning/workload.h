@@ -18,8 +18,6 @@ struct TrainedModel {
 
 /// Those of models/data/workloads.yaml, in its order. Throws InputError.
 std::vector<TrainedModel> load_trained_models();
-/// One of them. Throws InputError, with the names that there are.
-TrainedModel find_trained_model(std::string_view name);
 
 /// Bytes of one number in "fp32", "fp16" or "bf16". Throws InputError for any other text.
 std::int64_t bytes_of_precision(std::string_view precision);

@@ -33,15 +33,14 @@ constexpr double reserved_bytes = 2.0 * (1 << 30);
 struct RankWidths {
   double hidden;
   double query;
-  double keys_and_values;
-  double ffn;
+  double keys_and_values;  ///< as a cache has them
+  double middle;
 
   explicit RankWidths(const InferenceSetup& setup)
       : hidden(static_cast<double>(setup.model.hidden)),
-        query(hidden / static_cast<double>(setup.tensor)),
-        keys_and_values(cache_bytes_per_token(setup) /
-                        (half_element * static_cast<double>(setup.model.layers))),
-        ffn(static_cast<double>(setup.model.ffn) / static_cast<double>(setup.tensor)) {}
+        query(query_width(setup.model) / static_cast<double>(setup.tensor)),
+        keys_and_values(cache_width(setup.model, setup.tensor)),
+        middle(middle_width(setup.model) / static_cast<double>(setup.tensor)) {}
 };
 
 /// Tokens that a step computes on a replica.
@@ -63,6 +62,8 @@ class InferenceWriter {
     return kernels_.best_product(m, n, k, setup_.fp8);
   }
   Seconds attention_time() const;
+  Seconds scores_time(double result) const;
+  Seconds network_time(double rows, std::int64_t ffn) const;
   Seconds feed_forward_time() const;
   void add_kernels(const char* name, Seconds time);
   void add_call(ProgramCallKind kind, double bytes);
@@ -76,34 +77,68 @@ class InferenceWriter {
 };
 
 Seconds InferenceWriter::attention_time() const {
-  const double qkv = widths_.query + widths_.keys_and_values;
-  const auto context = static_cast<double>(setup_.context);
-  Seconds time = kernels_.between_products(fused_norm_bytes * rows_ * widths_.hidden) +
-                 product(rows_, qkv, widths_.hidden) +
-                 kernels_.between_products(turned_bytes * rows_ * qkv) +
-                 product(rows_, widths_.hidden, widths_.query);
-  if (setup_.phase == InferencePhase::decode) {
-    time += kernels_.cached_attention(half_element * widths_.keys_and_values * rows_ * context);
+  const Transformer& model = setup_.model;
+  const double result = result_width(model) / static_cast<double>(setup_.tensor);
+  Seconds time = kernels_.between_products(fused_norm_bytes * rows_ * widths_.hidden);
+  double turned = widths_.query + widths_.keys_and_values;
+  if (model.kv_rank == 0) {
+    time += product(rows_, turned, widths_.hidden);
   } else {
-    const double flops = attention_products * rows_ * context * widths_.query;
-    time += kernels_.attention(causal_half * flops, false, false);
+    // Decoding, what leads up from latent keys and values is multiplied into queries and results:
+    // the same weights and the same products.
+    LayerShare share;
+    share.tokens = rows_;
+    share.tensor = setup_.tensor;
+    for (const LayerProduct& each : query_products(model, share)) {
+      time += product(each.m, each.n, each.k);
+    }
   }
-  return time;
+  time += kernels_.between_products(turned_bytes * rows_ * turned) +
+          product(rows_, widths_.hidden, result);
+  return time + scores_time(result);
+}
+
+/// What tokens and the keys and values before them take.
+Seconds InferenceWriter::scores_time(double result) const {
+  const Transformer& model = setup_.model;
+  const auto context = static_cast<double>(setup_.context);
+  if (setup_.phase == InferencePhase::prefill) {
+    const double flops = attention_products / 2 * rows_ * context * (widths_.query + result);
+    return kernels_.attention(attended_share(model, setup_.context) * flops, false, false);
+  }
+  const double tokens = rows_ * cached_tokens(model, setup_.context);
+  const Seconds time = kernels_.cached_attention(half_element * widths_.keys_and_values * tokens);
+  if (model.kv_rank == 0) return time;
+  // All heads read the same latent keys and values, so that multiplying may take longer.
+  const double heads = static_cast<double>(model.heads) / static_cast<double>(setup_.tensor);
+  const double width = heads * static_cast<double>(2 * model.kv_rank + model.rope_dim);
+  return std::max(time, kernels_.attention(attention_products / 2 * tokens * width, false, false));
+}
+
+/// Both products of a feed-forward network.
+Seconds InferenceWriter::network_time(double rows, std::int64_t ffn) const {
+  if (ffn == 0) return {};
+  const double width = static_cast<double>(ffn) / static_cast<double>(setup_.tensor);
+  return product(rows, (setup_.model.gated ? 2 : 1) * width, widths_.hidden) +
+         product(rows, widths_.hidden, width);
 }
 
 Seconds InferenceWriter::feed_forward_time() const {
   const Transformer& model = setup_.model;
-  const auto experts = static_cast<double>(model.experts);
-  const auto active = static_cast<double>(model.active_experts);
-  // Of E experts, n tokens that choose a of them each miss one with probability (1 - a / E)^n.
-  const double met = model.experts > 1 ? experts * (1 - std::pow(1 - active / experts, rows_)) : 1;
-  const double rows = model.experts > 1 ? std::max(1.0, rows_ * active / met) : rows_;
-  const double gate = model.gated ? 2 : 1;
+  const double with_experts = expert_layers_share(model);
+  Seconds networks = (1 - with_experts) * network_time(rows_, model.ffn);
+  if (with_experts > 0) {
+    const auto experts = static_cast<double>(model.experts);
+    const auto active = static_cast<double>(model.active_experts);
+    // Of E experts, n tokens that choose a of them each miss one with probability (1 - a / E)^n.
+    const double met = experts * (1 - std::pow(1 - active / experts, rows_));
+    const double rows = std::max(1.0, rows_ * active / met);
+    networks += with_experts * (met * network_time(rows, expert_width(model)) +
+                                network_time(rows_, model.shared_ffn));
+  }
   const double middle = model.gated ? gated_middle_bytes : plain_middle_bytes;
-  return kernels_.between_products(fused_norm_bytes * rows_ * widths_.hidden) +
-         met * (product(rows, gate * widths_.ffn, widths_.hidden) +
-                product(rows, widths_.hidden, widths_.ffn)) +
-         kernels_.between_products(middle * rows * met * widths_.ffn);
+  return kernels_.between_products(fused_norm_bytes * rows_ * widths_.hidden) + networks +
+         kernels_.between_products(middle * rows_ * widths_.middle);
 }
 
 void InferenceWriter::add(ProgramOp op) {
@@ -179,29 +214,26 @@ void check_inference(const InferenceSetup& setup) {
 }
 
 double cache_bytes_per_token(const InferenceSetup& setup) {
-  const Transformer& model = setup.model;
-  const double head = static_cast<double>(model.hidden) / static_cast<double>(model.heads);
-  const double heads =
-      std::max(1.0, static_cast<double>(model.kv_heads) / static_cast<double>(setup.tensor));
-  return half_element * 2 * heads * head * static_cast<double>(model.layers);
+  return half_element * cache_width(setup.model, setup.tensor) *
+         static_cast<double>(setup.model.layers);
 }
 
 InferenceMemory inference_memory(const InferenceSetup& setup) {
   const auto tensor = static_cast<double>(setup.tensor);
   const Transformer& model = setup.model;
-  const double ends = 2 * embedding_parameters(model);
+  const double ends = vocabulary_matrices(model) * embedding_parameters(model);
   InferenceMemory memory;
   memory.weights =
       ((setup.fp8 ? 1 : half_element) * (all_parameters(model) - ends) + half_element * ends) /
       tensor;
   memory.cache = cache_bytes_per_token(setup) * static_cast<double>(setup.batch) *
-                 static_cast<double>(setup.context);
+                 cached_tokens(model, setup.context);
   const RankWidths widths(setup);
   const double gate = model.gated ? 2 : 1;
   // What a layer has at a time: the residual, its norm, the feed-forward network's middle; logits.
   memory.other =
       reserved_bytes +
-      half_element * computed_tokens(setup) * (2 * widths.hidden + gate * widths.ffn) +
+      half_element * computed_tokens(setup) * (2 * widths.hidden + gate * widths.middle) +
       sampled_bytes * static_cast<double>(setup.batch) * static_cast<double>(model.vocabulary);
   return memory;
 }
@@ -228,7 +260,7 @@ InferencePrediction predict_inference(StepMachine& machine, const InferenceSetup
   const double usable = usable_memory * static_cast<double>(machine.kernels().gpu().holds.count);
   step.fits = step.memory.all() <= usable;
   const double of_sequence =
-      cache_bytes_per_token(setup) * static_cast<double>(setup.context) +
+      cache_bytes_per_token(setup) * cached_tokens(setup.model, setup.context) +
       (step.memory.other - reserved_bytes) / static_cast<double>(setup.batch);
   step.max_sequences = static_cast<std::int64_t>(
       std::max(0.0, (usable - step.memory.weights - reserved_bytes) / of_sequence));

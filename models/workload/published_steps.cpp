@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "models/workload/transformer_file.h"
 #include "sim/base/input_error.h"
 #include "sim/base/number.h"
 #include "sim/base/text_file.h"
@@ -59,36 +60,47 @@ struct UnusableRow {
 
 /// Keys that change how a model computes, and are not read, leave its rows out.
 void require_known_shape(const YamlMapping& keys) {
-  constexpr std::array<std::string_view, 13> known{
-      "name", "params", "active_params", "layers", "hidden",  "heads", "kv_heads",
-      "ffn",  "vocab",  "seq",           "gated",  "experts", "topk"};
+  constexpr std::array<std::string_view, 3> others{"params", "active_params", "attention"};
   for (const auto& [key, value] : keys.entries()) {
-    if (std::find(known.begin(), known.end(), key.string()) != known.end()) continue;
-    throw UnusableRow{fmt::format("a model with '{}'", key.string())};
+    const std::string name = key.string();
+    if (is_shape_key(name) || std::find(others.begin(), others.end(), name) != others.end())
+      continue;
+    throw UnusableRow{fmt::format("a model with '{}'", name)};
   }
 }
 
-Transformer read_shape(const YamlMapping& keys) {
+/// Latent attention, of which tables of steps name the kind alone: the ranks are those of the
+/// shipped model of that name.
+void complete_latent_attention(Transformer& model) {
+  for (const Transformer& each : load_transformers()) {
+    if (each.name != model.name || each.kv_rank == 0) continue;
+    model.query_rank = each.query_rank;
+    model.kv_rank = each.kv_rank;
+    model.rope_dim = each.rope_dim;
+    model.head_dim = each.head_dim;
+    model.value_dim = each.value_dim;
+    model.dense_layers = each.dense_layers;
+    return;
+  }
+  throw UnusableRow{"latent attention of unknown ranks"};
+}
+
+Transformer read_row_shape(const YamlMapping& keys) {
   require_known_shape(keys);
-  Transformer model;
-  model.name = text_in(keys, "name");
-  if (!keys.find("hidden") || !keys.find("layers") || !keys.find("heads") || !keys.find("ffn")) {
+  const auto said = [&](const char* key) { return count_in(keys, key, 0) > 0; };
+  if (!keys.find("hidden") || !keys.find("layers") || !keys.find("heads") ||
+      (!keys.find("ffn") && !keys.find("moe_ffn"))) {
     throw UnusableRow{"no transformer"};
   }
-  model.layers = count_in(keys, "layers", 0);
-  model.hidden = count_in(keys, "hidden", 0);
-  model.heads = count_in(keys, "heads", 0);
-  model.kv_heads = count_in(keys, "kv_heads", model.heads);
-  model.ffn = count_in(keys, "ffn", 0);
-  model.vocabulary = count_in(keys, "vocab", 0);
-  model.sequence = count_in(keys, "seq", 0);
-  model.gated = truth_in(keys, "gated").value_or(false);
-  model.experts = std::max<std::int64_t>(1, count_in(keys, "experts", 1));
-  model.active_experts = std::max<std::int64_t>(1, count_in(keys, "topk", 1));
-  if (model.sequence < 1 || model.vocabulary < 1 || model.layers < 1 || model.hidden < 1 ||
-      model.heads < 1 || model.ffn < 1) {
+  if (!said("seq") || !said("vocab") || !said("layers") || !said("hidden") || !said("heads") ||
+      (!said("ffn") && !said("moe_ffn"))) {
     throw UnusableRow{"no length of a sequence, or no vocabulary"};
   }
+  if (count_in(keys, "experts", 1) > 1 && !said("topk"))
+    throw UnusableRow{"experts, of how many is not said"};
+  Transformer model = read_shape(keys);
+  model.name = text_in(keys, "name");
+  if (text_in(keys, "attention") == "MLA" && model.kv_rank == 0) complete_latent_attention(model);
   return model;
 }
 
@@ -209,6 +221,17 @@ Seconds read_time(const YamlMapping& keys) {
   return Seconds{*seconds};
 }
 
+/// What PyTorch had allocated at most, in bytes.
+double read_peak(const YamlMapping& keys) {
+  constexpr double gib = 1 << 30;
+  constexpr double most = 1e4;
+  const auto peak = keys.at("measured").free_mapping().find("peak_gib");
+  if (!peak) return 0;
+  const auto number = number_of(*peak);
+  if (number && *number > 0 && *number < most) return gib * *number;
+  peak->fail(fmt::format("peak_gib: '{}'", peak->string()), "GiB above 0 and below 10,000");
+}
+
 /// That the layout is one, of all GPUs.
 void require_layout(const TrainingSetup& setup, std::int64_t gpus) {
   const double ranks = static_cast<double>(setup.tensor) * static_cast<double>(setup.pipeline) *
@@ -250,9 +273,10 @@ PublishedStep read_step(const YamlMapping& keys) {
     throw UnusableRow{fmt::format("{}, not pretraining", kind)};
   if (has(text_in(keys, "notes"), "LoRA")) throw UnusableRow{"most weights are frozen (LoRA)"};
   TrainingSetup& setup = step.setup;
-  setup.model = read_shape(keys.at("model").free_mapping());
+  setup.model = read_row_shape(keys.at("model").free_mapping());
   read_layout(keys.at("parallel").free_mapping(), setup);
   step.measured = read_time(keys);
+  step.peak = read_peak(keys);
   setup.precision = read_numbers(text_in(keys, "precision"), text_in(keys, "notes"));
   if (const auto recompute = keys.find("recompute")) {
     setup.recompute = at_place(*recompute, find_recompute, "recompute");

@@ -24,6 +24,7 @@ struct PublishedStep {
   std::map<std::string, std::string> variables{};  ///< NCCL's
   TrainingSetup setup{};
   Seconds measured{};
+  double peak = 0;  ///< bytes that PyTorch had allocated at most; 0: not said
 };
 
 /// What a file has: steps that can be predicted, and why others cannot.

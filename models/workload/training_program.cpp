@@ -272,8 +272,7 @@ void StepWriter::reduce(const RankParameters& parameters, double share) {
 std::vector<StepWriter::BackwardPart> StepWriter::backward_parts(std::int64_t stage,
                                                                  const PipelinePass& pass) const {
   const std::int64_t layers = chunk_layers(setup_, stage, pass.chunk);
-  const double ffn = ffn_parameters(setup_.model) * static_cast<double>(setup_.model.experts) /
-                     layer_parameters(setup_.model);
+  const double ffn = feed_forward_parameters(setup_.model) / layer_parameters(setup_.model);
   const bool spread = layer_parameters_.experts > 0;
   const double of_ffn = spread ? layer_parameters_.experts : ffn * layer_parameters_.dense;
   const double others = layer_parameters_.all() - of_ffn;
@@ -449,7 +448,7 @@ void StepWriter::write_sharded_stage() {
   const double wide = setup_.precision == StepPrecision::bf16_pure
                           ? parameter_element
                           : gradient_bytes_of(setup_.precision);
-  const RankParameters ends{2 * embedding_parameters_, 0};
+  const RankParameters ends{vocabulary_matrices(setup_.model) * embedding_parameters_, 0};
   const std::int64_t sharers = setup_.shard > 0 ? setup_.shard : setup_.data * setup_.context;
   std::vector<Index> ran;  // computations of layers, in order
   const auto gather = [&](const RankParameters& parameters) {

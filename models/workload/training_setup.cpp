@@ -66,11 +66,25 @@ constexpr double pure_step_bytes = 14;
 constexpr double amp_step_bytes = 28;
 constexpr double master_step_bytes = 34;
 
-// Korthikanti et al. 2022: bytes of a layer's activations, of a token and a hidden unit.
-constexpr double layer_activations = 34;
-constexpr double replicated_activations = 10;  // of them outside of tensor parallelism
-constexpr double score_activations = 5;        // of a token, a key and a head
+// Bytes of activations that PyTorch keeps of an element for the backward pass. Of the residual
+// stream: inputs and results of both norms. Autocast has the residual stream in fp32. With dropout
+// (Korthikanti et al. 2022, arXiv:2205.05198, equation 1) two masks more.
+constexpr double norm_activations = 8;
+constexpr double autocast_activations = 12;
+constexpr double dropout_masks = 2;
+constexpr double score_activations = 5;  // of a token, a key and a head
 constexpr double kept_by_full_recompute = 2;
+// Of the feed-forward part's middle: before the activation and after it; of gated ones both inputs
+// and the product.
+constexpr double middle_activations = 4;
+constexpr double gated_middle_activations = 6;
+// Of a logit: itself, softmax's result and the gradient in 16 bits; or itself, a copy in fp32 and
+// softmax's result. Megatron overwrites its copy in fp32.
+constexpr double logit_activations = 6;
+constexpr double fp32_logit_activations = 10;
+// DDP's buckets, which it makes anew after the first step, when the old ones are in use yet. 13 of
+// 19 jobs on two H100 had both (recordings/steps/h100x2.yaml).
+constexpr double copies_of_buckets = 2;
 
 /// CUDA's context and libraries take about 1 GiB of a GPU, NCCL's buffers as much again.
 constexpr double fixed_bytes = 2.0 * (1 << 30);
@@ -201,15 +215,14 @@ RankParameters rank_layer_parameters(const TrainingSetup& setup) {
   const auto tensor = static_cast<double>(setup.tensor);
   const double all = layer_parameters(setup.model) / tensor;
   if (setup.expert == 1) return {all, 0};
-  const double experts =
-      static_cast<double>(setup.model.experts) * ffn_parameters(setup.model) / tensor;
+  const double experts = expert_parameters(setup.model) / tensor;
   return {all - experts, experts / static_cast<double>(setup.expert)};
 }
 
 RankParameters rank_parameters(const TrainingSetup& setup, std::int64_t stage) {
   const RankParameters layer = rank_layer_parameters(setup);
   const auto layers = static_cast<double>(stage_layers(setup, stage));
-  const double embeddings = setup.pipeline == 1 ? 2 : 1;
+  const double embeddings = setup.pipeline == 1 ? vocabulary_matrices(setup.model) : 1;
   return {layers * layer.dense + embeddings * rank_vocabulary_parameters(setup),
           layers * layer.experts};
 }
@@ -237,35 +250,85 @@ double state_bytes(StepPrecision precision) {
   return precision == StepPrecision::amp ? amp_state_bytes : master_state_bytes;
 }
 
-/// Bytes of activations that a microbatch keeps of one layer.
-double kept_of_layer(const TrainingSetup& setup) {
+/// Bytes of activations that one layer makes of a microbatch.
+double activations_of_layer(const TrainingSetup& setup) {
+  const Transformer& model = setup.model;
   const LayerShare share = layer_share(setup);
   const auto tensor = static_cast<double>(setup.tensor);
-  const auto hidden = static_cast<double>(setup.model.hidden);
-  const double elements = share.tokens * hidden;
-  if (setup.recompute == Recompute::full) {
-    return kept_by_full_recompute * elements / (setup.sequence_parallel ? tensor : 1);
-  }
-  const double width = static_cast<double>(setup.model.ffn) * (setup.model.gated ? 1.5 : 1) /
-                       (4 * hidden);  // of the feed-forward part, whose share of the 34 is 19
-  constexpr double ffn_activations = 19;
-  const double all = layer_activations + ffn_activations * (width - 1);
-  const double outside = setup.sequence_parallel ? 0 : replicated_activations;
-  double kept = elements * (outside + (all - outside) / tensor);
-  const bool scores =
+  const bool unfused =
       setup.attention == AttentionKind::fused || setup.attention == AttentionKind::eager;
-  if (scores && setup.recompute == Recompute::none) {
-    kept += score_activations * share.tokens * static_cast<double>(share.sequence) *
-            static_cast<double>(setup.model.heads) / tensor;
+  const bool autocast = setup.precision == StepPrecision::amp && setup.zero < 3;
+  const double outside =
+      (autocast ? autocast_activations : norm_activations) + (unfused ? dropout_masks : 0);
+  const double inside =
+      half_bytes * (query_width(model) + key_value_width(model) + result_width(model)) +
+      (model.gated ? gated_middle_activations : middle_activations) * middle_width(model);
+  double made = share.tokens * (outside * static_cast<double>(model.hidden) /
+                                    (setup.sequence_parallel ? tensor : 1) +
+                                inside / tensor);
+  if (unfused && setup.recompute == Recompute::none) {
+    made += score_activations * share.tokens * static_cast<double>(share.sequence) *
+            static_cast<double>(model.heads) / tensor;
   }
-  return kept;
+  return made;
+}
+
+/// Of these, bytes that are kept until the backward pass.
+double kept_of_layer(const TrainingSetup& setup) {
+  if (setup.recompute != Recompute::full) return activations_of_layer(setup);
+  return kept_by_full_recompute * layer_share(setup).tokens *
+         static_cast<double>(setup.model.hidden) /
+         (setup.sequence_parallel ? static_cast<double>(setup.tensor) : 1);
+}
+
+/// Microbatches whose activations the first stage keeps at a time.
+double microbatches_in_flight(const TrainingSetup& setup) {
+  if (setup.pipeline == 1) return 1;
+  const auto all = static_cast<double>(setup.microbatches());
+  if (setup.order == PipelineOrder::gpipe) return all;
+  const auto stages = static_cast<double>(setup.pipeline);
+  const auto chunks = static_cast<double>(setup.interleave);
+  const double extra = chunks > 1 ? 1 + (stages - 1) / (stages * chunks) : 1;
+  return std::min(all, stages * extra);
+}
+
+double bytes_of_logits(const TrainingSetup& setup) {
+  if (setup.pipeline > 1) return 0;  // the last stage has them, and fewer microbatches
+  const LayerShare share = layer_share(setup);
+  const bool sharded_loss = setup.zero >= 3;
+  const bool wide = setup.precision == StepPrecision::amp
+                        ? !sharded_loss
+                        : sharded_loss && setup.precision != StepPrecision::bf16_pure;
+  return (wide ? fp32_logit_activations : logit_activations) * share.tokens *
+         static_cast<double>(setup.model.vocabulary) / static_cast<double>(share.vocabulary_over);
+}
+
+/// Of ZeRO 3, what FSDP has whole: the embedding and the head all the time, the layer that runs and
+/// the next.
+double gathered_bytes(const TrainingSetup& setup) {
+  constexpr double at_a_time = 2;
+  const double layers = setup.reshard ? at_a_time : static_cast<double>(setup.model.layers);
+  return half_bytes * (layers * rank_layer_parameters(setup).all() +
+                       vocabulary_matrices(setup.model) * rank_vocabulary_parameters(setup));
+}
+
+/// And gradients that are not reduced yet: the head's, until all are done, and a layer's, with
+/// their copy for the call.
+double unreduced_bytes(const TrainingSetup& setup) {
+  return half_bytes * rank_vocabulary_parameters(setup) +
+         (half_bytes + gradient_bytes_of(setup.precision)) * rank_layer_parameters(setup).all();
 }
 
 }  // namespace
 
+double StepMemory::allocated() const {
+  return all() - fixed_bytes;
+}
+
 StepMemory step_memory(const TrainingSetup& setup) {
   const RankParameters parameters = rank_parameters(setup);
   const std::int64_t over = setup.shard > 0 ? setup.shard : setup.data * setup.context;
+  const bool gathers = setup.zero >= 3 && over > 1;
   const auto held = [&](std::int64_t from) {
     return setup.zero >= from ? sharded(setup, parameters, over) : parameters.all();
   };
@@ -274,27 +337,24 @@ StepMemory step_memory(const TrainingSetup& setup) {
   memory.parameters = width * held(3);
   memory.gradients = gradient_bytes_of(setup.precision) * held(2);
   memory.optimizer = state_bytes(setup.precision) * held(1);
-  const auto stages = static_cast<double>(setup.pipeline);
-  const auto chunks = static_cast<double>(setup.interleave);
-  const auto layers = static_cast<double>(stage_layers(setup, 0));
-  double in_flight = static_cast<double>(setup.microbatches());
-  if (setup.pipeline == 1) {
-    in_flight = 1;
-  } else if (setup.order == PipelineOrder::one_forward_one_backward) {
-    const double extra = chunks > 1 ? 1 + (stages - 1) / (stages * chunks) : 1;
-    in_flight = std::min(in_flight, stages * extra);
+  memory.other = fixed_bytes + (gathers ? gathered_bytes(setup) : 0);
+  if (setup.copies_buckets && setup.data > 1) {
+    memory.other += copies_of_buckets * gradient_bytes_of(setup.precision) * parameters.all();
   }
-  memory.activations = in_flight * layers * kept_of_layer(setup);
-  const LayerShare share = layer_share(setup);
-  if (setup.pipeline == 1) {  // logits, in fp32 and in 16 bits
-    memory.activations += (half_bytes + full_bytes) * share.tokens *
-                          static_cast<double>(setup.model.vocabulary) /
-                          static_cast<double>(setup.tensor);
+  // Logits come and go before any layer's backward pass.
+  const double of_backward =
+      (setup.recompute == Recompute::full ? activations_of_layer(setup) : 0) +
+      (gathers ? unreduced_bytes(setup) : 0);
+  memory.activations = microbatches_in_flight(setup) * static_cast<double>(stage_layers(setup, 0)) *
+                           kept_of_layer(setup) +
+                       std::max(bytes_of_logits(setup), of_backward);
+  // PyTorch frees gradients after each step: they grow as activations go.
+  const bool frees =
+      setup.precision == StepPrecision::bf16_pure || setup.precision == StepPrecision::amp;
+  if (frees && setup.microbatches() == 1) {
+    double& smaller = memory.gradients < memory.activations ? memory.gradients : memory.activations;
+    smaller = 0;
   }
-  if (setup.zero >= 3) {  // two layers are whole at a time
-    memory.other += 2 * half_bytes * rank_layer_parameters(setup).all();
-  }
-  memory.other += fixed_bytes;
   return memory;
 }
 

@@ -144,11 +144,14 @@ struct StepMemory {
   double other = 0;  ///< CUDA's context, NCCL's buffers, the allocator's waste
 
   double all() const { return parameters + gradients + optimizer + activations + other; }
+  /// Of them, what PyTorch's allocator gives out.
+  double allocated() const;
 };
 
 /// By formulas: 2 (fp16, bf16) or 4 bytes a parameter, gradients, 12 bytes of Adam's state with
-/// master weights, less what ZeRO shards; activations of a layer as in Korthikanti et al. 2022
-/// (arXiv:2205.05198), equations 1 to 5, for as many microbatches as the first stage has in flight.
+/// master weights, less what ZeRO shards; what PyTorch keeps of a layer for the backward pass, of
+/// as many microbatches as the first stage has in flight; logits; what FSDP has gathered. PyTorch's
+/// gradients grow while activations go, so that of both the larger one counts.
 StepMemory step_memory(const TrainingSetup& setup);
 
 }  // namespace collsim

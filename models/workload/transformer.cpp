@@ -1,14 +1,8 @@
 #include "models/workload/transformer.h"
 
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <array>
-#include <utility>
-
-#include "sim/base/data_directory.h"
-#include "sim/base/did_you_mean.h"
-#include "sim/base/input_error.h"
-#include "sim/yaml/yaml_reader.h"
+#include <vector>
 
 namespace collsim {
 
@@ -50,33 +44,16 @@ constexpr double backward_products = 2.5;  // of fused attention: five products 
 constexpr double norms = 2;                // of a layer; so many residuals, too
 constexpr double two_products = 4;  // flops of q k and of its product with v, per h s and token
 
-constexpr std::int64_t max_dimension = 1'000'000'000;
-
-Transformer read_transformer(const YamlValue& value) {
-  const YamlMapping keys =
-      value.mapping({"name", "layers", "hidden", "heads", "kv_heads", "ffn", "vocabulary",
-                     "sequence", "gated", "experts", "active_experts", "source"});
-  const auto number = [&](std::string_view key, std::int64_t otherwise) {
-    const auto found = keys.find(key);
-    return found ? found->integer(1, max_dimension) : otherwise;
-  };
-  Transformer model;
-  model.name = keys.at("name").string();
-  model.layers = keys.at("layers").integer(1, max_dimension);
-  model.hidden = keys.at("hidden").integer(1, max_dimension);
-  model.heads = keys.at("heads").integer(1, max_dimension);
-  model.kv_heads = number("kv_heads", model.heads);
-  model.ffn = keys.at("ffn").integer(1, max_dimension);
-  model.vocabulary = keys.at("vocabulary").integer(1, max_dimension);
-  model.sequence = keys.at("sequence").integer(1, max_dimension);
-  if (const auto gated = keys.find("gated")) model.gated = gated->boolean();
-  model.experts = number("experts", 1);
-  model.active_experts = number("active_experts", 1);
-  return model;
+double real(std::int64_t number) {
+  return static_cast<double>(number);
 }
 
 double head_size(const Transformer& model) {
-  return static_cast<double>(model.hidden) / static_cast<double>(model.heads);
+  return model.head_dim > 0 ? real(model.head_dim) : real(model.hidden) / real(model.heads);
+}
+
+double value_size(const Transformer& model) {
+  return model.value_dim > 0 ? real(model.value_dim) : head_size(model);
 }
 
 bool in_fp8(StepPrecision precision) {
@@ -88,38 +65,48 @@ struct LayerWidths {
   double hidden;
   double query;
   double query_key_value;
-  double ffn;
-  double ffn_tokens;
+  double scores;   ///< of a query and a result in the mean: what a pair of tokens multiplies
+  double middles;  ///< of the feed-forward part, of all tokens
   double norm_tokens;
   double residual;  ///< bytes of an element of the residual stream, as a multiple of 16 bits
 
   LayerWidths(const Transformer& model, const LayerShare& share)
-      : hidden(static_cast<double>(model.hidden)),
-        query(hidden / static_cast<double>(share.tensor)),
-        query_key_value((hidden + key_value_width(model)) / static_cast<double>(share.tensor)),
-        ffn(static_cast<double>(model.ffn) / static_cast<double>(share.tensor)),
-        ffn_tokens(share.tokens * static_cast<double>(model.active_experts)),
-        norm_tokens(share.sequence_parallel ? share.tokens / static_cast<double>(share.tensor)
-                                            : share.tokens),
+      : hidden(real(model.hidden)),
+        query(query_width(model) / real(share.tensor)),
+        query_key_value((query_width(model) + key_value_width(model)) / real(share.tensor)),
+        scores((query_width(model) + result_width(model)) / 2 / real(share.tensor)),
+        middles(share.tokens * middle_width(model) / real(share.tensor)),
+        norm_tokens(share.sequence_parallel ? share.tokens / real(share.tensor) : share.tokens),
         residual(share.precision == StepPrecision::amp ? 2 : 1) {}
 };
 
-/// m, n, k of the four products of a layer's forward pass.
-std::array<std::array<double, 3>, 4> layer_products(const Transformer& model,
-                                                    const LayerShare& share) {
-  const LayerWidths widths(model, share);
+using LayerProducts = std::vector<LayerProduct>;
+
+/// The four groups of products of a layer's forward pass.
+std::array<LayerProducts, 4> layer_products(const Transformer& model, const LayerShare& share) {
+  const double hidden = real(model.hidden);
   const double gate = model.gated ? 2 : 1;
-  return {{{share.tokens, widths.query_key_value, widths.hidden},
-           {share.tokens, widths.hidden, widths.query},
-           {widths.ffn_tokens, widths.ffn * gate, widths.hidden},
-           {widths.ffn_tokens, widths.hidden, widths.ffn}}};
+  std::array<LayerProducts, 4> products;
+  products[0] = query_products(model, share);
+  products[1] = {{share.tokens, hidden, result_width(model) / real(share.tensor)}};
+  const auto add_network = [&](double layers, double tokens, std::int64_t ffn) {
+    if (layers <= 0 || ffn == 0) return;
+    const double width = real(ffn) / real(share.tensor);
+    products[2].push_back({tokens, width * gate, hidden, layers});
+    products[3].push_back({tokens, hidden, width, layers});
+  };
+  const double with_experts = expert_layers_share(model);
+  add_network(1 - with_experts, share.tokens, model.ffn);
+  add_network(with_experts, share.tokens * real(model.active_experts), expert_width(model));
+  add_network(with_experts, share.tokens, model.shared_ffn);
+  return products;
 }
 
 PassTimes attention_times(const KernelTimes& kernels, const Transformer& model,
                           const LayerShare& share) {
   const LayerWidths widths(model, share);
   const auto sequence = static_cast<double>(share.sequence);
-  const double flops = two_products * share.tokens * sequence * widths.query;
+  const double flops = two_products * share.tokens * sequence * widths.scores;
   if (share.attention == AttentionKind::fused || share.attention == AttentionKind::eager) {
     const double scores = share.tokens * sequence * static_cast<double>(model.heads) /
                           static_cast<double>(share.tensor);
@@ -129,8 +116,9 @@ PassTimes attention_times(const KernelTimes& kernels, const Transformer& model,
     return {forward, 2 * forward};
   }
   const bool first = share.attention == AttentionKind::flash1;
-  return {kernels.attention(causal * flops, false, first),
-          kernels.attention(causal * backward_products * flops, true, first)};
+  const double attended = attended_share(model, share.sequence);
+  return {kernels.attention(attended * flops, false, first),
+          kernels.attention(attended * backward_products * flops, true, first)};
 }
 
 /// Norms, residuals, activations and so on.
@@ -138,7 +126,6 @@ PassTimes moving_times(const KernelTimes& kernels, const Transformer& model,
                        const LayerShare& share) {
   const LayerWidths widths(model, share);
   const double elements = widths.norm_tokens * widths.hidden;
-  const double middle = widths.ffn_tokens * widths.ffn;
   const double gate = model.gated ? 1 : 0;
   PassTimes times;
   const auto add = [&](double forward, double backward) {
@@ -149,7 +136,8 @@ PassTimes moving_times(const KernelTimes& kernels, const Transformer& model,
       norms * norm_backward_bytes * widths.residual * elements);
   add(norms * residual_bytes * widths.residual * elements,
       norms * residual_bytes * widths.residual * elements);
-  add(activation_bytes / 2 * (2 + gate) * middle, activation_bytes / 2 * (2 + 2 * gate) * middle);
+  add(activation_bytes / 2 * (2 + gate) * widths.middles,
+      activation_bytes / 2 * (2 + 2 * gate) * widths.middles);
   add(layout_bytes * share.tokens * widths.query_key_value,
       layout_bytes * share.tokens * widths.query_key_value);
   if (share.eager_norms) {
@@ -183,58 +171,135 @@ PassTimes parameter_times(const KernelTimes& kernels, const LayerShare& share, d
 
 }  // namespace
 
-std::vector<Transformer> load_transformers() {
-  const YamlMapping file =
-      load_yaml(shipped_file("transformers", "models/data"), "transformers").mapping({"models"});
-  std::vector<Transformer> models;
-  for (const YamlValue& each : file.at("models").sequence()) {
-    models.push_back(read_transformer(each));
+std::vector<LayerProduct> query_products(const Transformer& model, const LayerShare& share) {
+  const LayerWidths widths(model, share);
+  const double tokens = share.tokens;
+  if (model.kv_rank == 0) return {{tokens, widths.query_key_value, widths.hidden}};
+  const double latent = real(model.kv_rank);
+  const double of_head = head_size(model) - real(model.rope_dim) + value_size(model);
+  std::vector<LayerProduct> products{
+      {tokens, latent + real(model.rope_dim), widths.hidden},
+      {tokens, real(model.heads) * of_head / real(share.tensor), latent}};
+  if (model.query_rank == 0) {
+    products.push_back({tokens, widths.query, widths.hidden});
+  } else {
+    products.push_back({tokens, real(model.query_rank), widths.hidden});
+    products.push_back({tokens, widths.query, real(model.query_rank)});
   }
-  return models;
+  return products;
 }
 
-Transformer find_transformer(std::string_view name) {
-  std::vector<std::string> names;
-  for (Transformer& model : load_transformers()) {
-    if (model.name == name) return model;
-    names.push_back(std::move(model.name));
-  }
-  throw InputError(fmt::format("--model: no model '{}'", name), names_instead_of(name, names));
+double query_width(const Transformer& model) {
+  return real(model.heads) * head_size(model);
+}
+
+double result_width(const Transformer& model) {
+  return real(model.heads) * value_size(model);
 }
 
 double key_value_width(const Transformer& model) {
-  return 2 * static_cast<double>(model.kv_heads) * head_size(model);
+  const std::int64_t heads = model.kv_rank > 0 ? model.heads : model.kv_heads;
+  return real(heads) * (head_size(model) + value_size(model));
 }
 
+double cache_width(const Transformer& model, std::int64_t tensor) {
+  if (model.kv_rank > 0) return real(model.kv_rank + model.rope_dim);
+  const double heads = std::max(1.0, real(model.kv_heads) / real(tensor));
+  return heads * (head_size(model) + value_size(model));
+}
+
+double attended_share(const Transformer& model, std::int64_t sequence) {
+  if (model.window == 0 || model.window >= sequence) return causal;
+  // The first tokens of a sequence have less than a window before them.
+  const double window = real(model.window) / real(sequence);
+  const double windowed = real(model.window_layers) / real(model.layers);
+  return causal + windowed * (window * (1 - window / 2) - causal);
+}
+
+std::int64_t expert_width(const Transformer& model) {
+  return model.expert_ffn > 0 ? model.expert_ffn : model.ffn;
+}
+
+double cached_tokens(const Transformer& model, std::int64_t context) {
+  const double windowed = real(model.window_layers) / real(model.layers);
+  return real(context) - windowed * real(std::max<std::int64_t>(0, context - model.window));
+}
+
+double expert_layers_share(const Transformer& model) {
+  if (model.experts == 1) return 0;
+  return real(model.layers - model.dense_layers) / real(model.layers);
+}
+
+double middle_width(const Transformer& model) {
+  const double with_experts = expert_layers_share(model);
+  return (1 - with_experts) * real(model.ffn) +
+         with_experts * real(model.active_experts * expert_width(model) + model.shared_ffn);
+}
+
+namespace {
+
+double network_parameters(const Transformer& model, std::int64_t ffn) {
+  return (model.gated ? 3.0 : 2.0) * real(model.hidden) * real(ffn);
+}
+
+double attention_parameters(const Transformer& model) {
+  double parameters = real(model.hidden) * result_width(model);
+  for (const LayerProduct& each : query_products(model, LayerShare{}))
+    parameters += each.n * each.k;
+  return parameters;
+}
+
+/// Of experts that a token does not go to, of a layer.
+double idle_parameters(const Transformer& model) {
+  return expert_parameters(model) * real(model.experts - model.active_experts) /
+         real(model.experts);
+}
+
+}  // namespace
+
 double ffn_parameters(const Transformer& model) {
-  return (model.gated ? 3.0 : 2.0) * static_cast<double>(model.hidden) *
-         static_cast<double>(model.ffn);
+  return network_parameters(model, model.experts > 1 ? expert_width(model) : model.ffn);
+}
+
+double expert_parameters(const Transformer& model) {
+  return expert_layers_share(model) * real(model.experts) * ffn_parameters(model);
+}
+
+double feed_forward_parameters(const Transformer& model) {
+  const double with_experts = expert_layers_share(model);
+  return expert_parameters(model) + (1 - with_experts) * network_parameters(model, model.ffn) +
+         with_experts * network_parameters(model, model.shared_ffn);
 }
 
 double layer_parameters(const Transformer& model) {
-  const auto hidden = static_cast<double>(model.hidden);
-  return hidden * hidden + hidden * (hidden + key_value_width(model)) +
-         static_cast<double>(model.experts) * ffn_parameters(model);
+  return attention_parameters(model) + feed_forward_parameters(model);
 }
 
 double embedding_parameters(const Transformer& model) {
-  return static_cast<double>(model.vocabulary) * static_cast<double>(model.hidden);
+  return real(model.vocabulary) * real(model.hidden);
+}
+
+double vocabulary_matrices(const Transformer& model) {
+  return model.tied ? 1 : 2;
 }
 
 double all_parameters(const Transformer& model) {
-  return static_cast<double>(model.layers) * layer_parameters(model) +
-         2 * embedding_parameters(model);
+  return real(model.layers) * layer_parameters(model) +
+         vocabulary_matrices(model) * embedding_parameters(model);
+}
+
+double active_parameters(const Transformer& model) {
+  return all_parameters(model) - real(model.layers) * idle_parameters(model);
 }
 
 double flops_per_token(const Transformer& model, std::int64_t sequence) {
   constexpr double per_parameter = 6;
-  const double idle =
-      static_cast<double>(model.experts - model.active_experts) * ffn_parameters(model);
-  const double met = static_cast<double>(model.layers) * (layer_parameters(model) - idle) +
+  const double met = real(model.layers) * (layer_parameters(model) - idle_parameters(model)) +
                      embedding_parameters(model);
-  return per_parameter *
-         (met + static_cast<double>(model.layers) * static_cast<double>(model.hidden) *
-                    static_cast<double>(sequence));
+  // Causal attention of a width w meets w s / 2 pairs, and each as much as two parameters.
+  const double pairs =
+      (query_width(model) + result_width(model)) * attended_share(model, sequence) * real(sequence);
+  return per_parameter * (met + real(model.layers) * pairs);
 }
 
 ProductTimes product_times(const KernelTimes& kernels, const Transformer& model,
@@ -243,8 +308,10 @@ ProductTimes product_times(const KernelTimes& kernels, const Transformer& model,
   const bool fp8 = in_fp8(share.precision);
   const auto shapes = layer_products(model, share);
   for (std::size_t i = 0; i < times.size(); ++i) {
-    const auto& [m, n, k] = shapes[i];
-    times[i] = {kernels.product(m, n, k, fp8), kernels.backward_products(m, n, k, fp8)};
+    for (const auto& [m, n, k, layers] : shapes[i]) {
+      times[i].forward += layers * kernels.product(m, n, k, fp8);
+      times[i].backward += layers * kernels.backward_products(m, n, k, fp8);
+    }
   }
   return times;
 }
@@ -256,8 +323,9 @@ LayerTimes layer_times(const KernelTimes& kernels, const Transformer& model,
     times.all.forward += product.forward;
     times.all.backward += product.backward;
   }
-  const double parameters = layer_parameters(model) / static_cast<double>(share.tensor) /
-                            static_cast<double>(share.experts_over);
+  const double experts = expert_parameters(model);
+  const double parameters =
+      (layer_parameters(model) - experts + experts / real(share.experts_over)) / real(share.tensor);
   times.attention = attention_times(kernels, model, share);
   for (const PassTimes& part : {times.attention, moving_times(kernels, model, share),
                                 parameter_times(kernels, share, parameters)}) {

@@ -10,7 +10,7 @@
 
 namespace collsim {
 
-/// The shape of a transformer.
+/// The shape of a transformer. 0 of what may be 0 stands for what its comment says.
 struct Transformer {
   std::string name{};
   std::int64_t layers = 1;
@@ -19,27 +19,60 @@ struct Transformer {
   std::int64_t kv_heads = 1;
   std::int64_t ffn = 1;
   std::int64_t vocabulary = 1;
-  std::int64_t sequence = 1;  ///< that it is trained with, unless a layout says otherwise
-  bool gated = false;         ///< three matrices in the feed-forward part, as SwiGLU has; else two
-  std::int64_t experts = 1;   ///< of the feed-forward part
+  std::int64_t sequence = 1;   ///< that it is trained with, unless a layout says otherwise
+  bool gated = false;          ///< three matrices in the feed-forward part, as SwiGLU has; else two
+  bool tied = false;           ///< the head is the embedding
+  std::int64_t head_dim = 0;   ///< of a query and a key; 0: hidden / heads
+  std::int64_t value_dim = 0;  ///< of a value; 0: head_dim
+  std::int64_t experts = 1;    ///< of the feed-forward part
   std::int64_t active_experts = 1;  ///< that a token goes to
+  std::int64_t expert_ffn = 0;      ///< of one of them; 0: ffn
+  std::int64_t shared_ffn = 0;      ///< of those that all tokens go to, together
+  std::int64_t dense_layers = 0;    ///< layers without experts
+  /// Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434): what queries are projected down
+  /// to (0: they are not), what keys and values are, which is what a cache keeps (0: it is another
+  /// attention), and the part of head_dim that turns, of a key one for all heads.
+  std::int64_t query_rank = 0;
+  std::int64_t kv_rank = 0;
+  std::int64_t rope_dim = 0;
+  std::int64_t window = 0;         ///< tokens that attention looks back to; 0: to all
+  std::int64_t window_layers = 0;  ///< layers that have the window
 
   bool operator==(const Transformer&) const = default;
 };
 
-/// The shipped shapes (models/data/transformers.yaml). Throws InputError.
-std::vector<Transformer> load_transformers();
-/// The one of that name. Throws InputError that names similar ones.
-Transformer find_transformer(std::string_view name);
-
-/// Elements of keys and values together, of a token in a layer.
+/// The width of all heads' queries together, of an element of attention's result, and of keys and
+/// values of a token in a layer, all as attention has them.
+double query_width(const Transformer& model);
+double result_width(const Transformer& model);
 double key_value_width(const Transformer& model);
-/// Parameters of the matrices of a layer, of its feed-forward part alone, and of an embedding.
+/// Elements that a cache keeps of a token in a layer, of which tensor-parallel ranks have parts.
+double cache_width(const Transformer& model, std::int64_t tensor);
+/// The share of a sequence that a token attends to, of all tokens and layers the mean: half of it,
+/// and less where layers have a window.
+double attended_share(const Transformer& model, std::int64_t sequence);
+/// Tokens of so many that a cache keeps, in the mean of all layers.
+double cached_tokens(const Transformer& model, std::int64_t context);
+/// The width of an expert's feed-forward network.
+std::int64_t expert_width(const Transformer& model);
+/// Layers with experts, as a share of all.
+double expert_layers_share(const Transformer& model);
+/// The feed-forward part's middle that a token has in a layer, in the mean of all layers.
+double middle_width(const Transformer& model);
+
+/// Parameters of the matrices of a layer, in the mean of all layers, of one network of its
+/// feed-forward part and of all of that part, of all experts that tokens choose of, and of an
+/// embedding.
 double layer_parameters(const Transformer& model);
 double ffn_parameters(const Transformer& model);
+double feed_forward_parameters(const Transformer& model);
+double expert_parameters(const Transformer& model);
 double embedding_parameters(const Transformer& model);
-/// Of all of it: layers, an embedding and a head.
+/// Matrices of the vocabulary: an embedding and a head, or one for both.
+double vocabulary_matrices(const Transformer& model);
+/// Of all of it, and of what a token meets.
 double all_parameters(const Transformer& model);
+double active_parameters(const Transformer& model);
 /// Multiplications and additions that a step needs for a token, forward and backward, without what
 /// is computed again: six for a parameter that the token meets, and 6 h s for causal attention of a
 /// layer. The convention of "model FLOPs utilisation" (PaLM, arXiv:2204.02311, appendix B), halved
@@ -94,6 +127,17 @@ struct LayerTimes {
   PassTimes all{};
   PassTimes attention{};
 };
+
+/// A product of an m x k with a k x n matrix, in so many of all layers.
+struct LayerProduct {
+  double m;
+  double n;
+  double k;
+  double layers = 1;
+};
+/// Of queries, keys and values, of one rank: one of all, or down to latent ones, which each rank
+/// has whole, and up to those of its heads.
+std::vector<LayerProduct> query_products(const Transformer& model, const LayerShare& share);
 
 /// Of one rank, the products of a layer's matrices: of queries, keys and values together, of
 /// attention's output, into the feed-forward network, and out of it. In the backward pass each is

@@ -330,6 +330,19 @@ YamlValue read_yaml(const TextFile& text, std::string_view kind) {
   return root;
 }
 
+YamlValue read_json(const TextFile& text) {
+  const auto document = std::make_shared<YamlDocument>();
+  document->file = text.name;
+  std::string content = text.content;
+  std::replace(content.begin(), content.end(), '\t', ' ');  // JSON may be indented with tabs
+  check_yaml_text(text.name, content);
+  parse(content, *document);
+  if (document->nodes.empty()) {
+    throw InputError({document->file, 1, 1}, "the file is empty", "a JSON object");
+  }
+  return {document, 0};
+}
+
 YamlValue read_yaml_option(std::string_view option, std::string_view text) {
   const auto document = std::make_shared<YamlDocument>();
   document->file = option;

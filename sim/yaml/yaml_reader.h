@@ -86,6 +86,9 @@ class YamlMapping {
 YamlValue load_yaml(const std::filesystem::path& path, std::string_view kind);
 /// The same for a text that is at hand.
 YamlValue read_yaml(const TextFile& text, std::string_view kind);
+/// A JSON object of other people's, which is YAML as well: its values know where they stand. Throws
+/// InputError as read_yaml() does, but for the kind.
+YamlValue read_json(const TextFile& text);
 /// The mapping that a command-line option says, with braces or without: "link: a, bandwidth: 10%".
 /// Places are `option`, line 1 and the column in its text. Throws InputError as read_yaml() does.
 YamlValue read_yaml_option(std::string_view option, std::string_view text);

@@ -89,9 +89,10 @@ class TextCheck {
            text_[place] == '\t' || text_[place] == '\r';
   }
 
-  /// A colon, before a blank or, inside brackets or braces, before one of them.
+  /// A colon, before a blank or, inside brackets or braces, before one of them or after quotes.
   bool ends_key(std::size_t place) const {
     if (text_[place] != ':') return false;
+    if (is_inside() && place > 0 && text_[place - 1] == '"') return true;
     return is_blank(place + 1) || (is_inside() && std::string_view(",[]{}").find(
                                                       text_[place + 1]) != std::string_view::npos);
   }

@@ -34,7 +34,7 @@
 #include "models/scenario/scenario.h"
 #include "models/sweep/sweep_space.h"
 #include "models/workload/published_steps.h"
-#include "models/workload/transformer.h"
+#include "models/workload/transformer_file.h"
 #include "sim/algorithms/msccl_xml.h"
 #include "sim/algorithms/written_schedule.h"
 #include "sim/base/clean_text.h"
@@ -275,6 +275,8 @@ void add_yaml_readers(const fs::path& folder, std::vector<FuzzTarget>& targets) 
                      loads_data(folder, "peer-kernels.yaml", [] { load_peer_kernels(); })});
   targets.push_back({"transformers", seeds_of({"models/data"}, {"transformers.yaml"}),
                      loads_data(folder, "transformers.yaml", [] { load_transformers(); })});
+  targets.push_back({"model-config", seeds_of({"tests/fuzz/seeds"}, {"model-config.json"}),
+                     reads([](const TextFile& text) { read_transformer(text); })});
   targets.push_back({"trust", seeds_of({"models/data"}, {"trust.yaml"}),
                      loads_data(folder, "trust.yaml", [] { load_trust_errors(); })});
   targets.push_back({"noise", seeds_of({"models/data"}, {"noise.yaml"}),

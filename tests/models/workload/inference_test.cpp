@@ -12,6 +12,7 @@
 
 #include "models/program/call_program_yaml.h"
 #include "models/workload/step_range.h"
+#include "models/workload/transformer_file.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"

@@ -12,6 +12,7 @@
 
 #include "models/faults/fault.h"
 #include "models/planning/change.h"
+#include "models/workload/transformer_file.h"
 #include "sim/base/input_error.h"
 #include "tests/support/test_data.h"
 

@@ -10,7 +10,7 @@
 #include "models/nccl/settings/function.h"
 #include "models/nccl/tuning/reduction.h"
 #include "models/planning/workload.h"
-#include "models/workload/transformer.h"
+#include "models/workload/transformer_file.h"
 #include "sim/algorithms/registry.h"
 #include "sim/base/data_directory.h"
 #include "tools/collsim/core/help.h"

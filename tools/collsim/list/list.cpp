@@ -1,12 +1,15 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "models/calibration/transport.h"
+#include "models/workload/transformer_file.h"
 #include "sim/algorithms/registry.h"
 #include "sim/base/data_directory.h"
+#include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
 #include "sim/cost/calibration.h"
 #include "sim/fabric/engine.h"
@@ -47,6 +50,24 @@ std::string shown_name(const Algorithm& algorithm) {
   return std::string(algorithm.name) + (algorithm.composed ? "[:A]" : "");
 }
 
+/// Models of `--model` that have a shape, and what follows from it.
+Table model_table() {
+  constexpr double billion = 1e-9;
+  constexpr double bytes = 2;  // of a weight in 16 bits
+  Table table;
+  for (const Transformer& each : load_transformers()) {
+    NewRow add(table);
+    add({"name", "name"}, each.name);
+    add({"parameters", "parameters", "(1e9)", 2, billion}, all_parameters(each));
+    add({"active_parameters", "active", "(1e9)", 2, billion}, active_parameters(each));
+    add({"layers", "layers"}, each.layers);
+    add({"hidden", "hidden"}, each.hidden);
+    add({"weights", "16 bits", "(GB)", 1, billion}, bytes * all_parameters(each));
+    add({"experts", "experts"}, each.experts);
+  }
+  return table;
+}
+
 /// All algorithms with a sentence on each, and the names of each kind.
 std::vector<AnswerSection> sections() {
   AnswerSection all{"algorithms"};
@@ -63,6 +84,7 @@ std::vector<AnswerSection> sections() {
     sections.push_back(
         {list.kind, {}, {{fmt::format("{}", fmt::join(list.names, ", ")), "  ", "  "}}});
   }
+  sections.push_back({.title = "models", .tables = {model_table()}});
   return sections;
 }
 
@@ -77,7 +99,21 @@ Record document() {
     all["algorithms"].push_back(std::move(entry));
   }
   for (const NameList& list : name_lists()) all[list.kind] = list.names;
+  all["models"] = model_table().rows;
   return all;
+}
+
+/// Leaves one section.
+void show_only(const std::string& kind, Answer& answer) {
+  std::vector<std::string> kinds;
+  kinds.reserve(answer.sections.size());
+  for (const AnswerSection& each : answer.sections) kinds.push_back(each.title);
+  const auto found = std::find(kinds.begin(), kinds.end(), kind);
+  if (found == kinds.end()) {
+    throw InputError(fmt::format("list: no kind '{}'", kind), names_instead_of(kind, kinds));
+  }
+  answer.sections = {answer.sections[static_cast<std::size_t>(found - kinds.begin())]};
+  answer.document = Record{{kind, answer.document[kind]}};
 }
 
 int run_list(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
@@ -86,6 +122,7 @@ int run_list(std::span<const std::string> args, std::ostream& out, std::ostream&
   Answer answer;
   answer.sections = sections();
   answer.document = document();
+  if (values->contains("kind")) show_only((*values)["kind"].as<std::string>(), answer);
   write_answer(format_option(*values), answer, out);
   return exit_ok;
 }
@@ -94,16 +131,16 @@ int run_list(std::span<const std::string> args, std::ostream& out, std::ostream&
 
 const Subcommand list_subcommand{
     .name = "list",
-    .summary = "algorithms, engines, protocols, machines, scenarios",
-    .usages = {"[--format table|json]"},
+    .summary = "algorithms, engines, protocols, machines, scenarios, models",
+    .usages = {"[KIND] [--format table|json]"},
     .answers =
-        "Lists algorithms, collectives, engines, protocols, machines, scenarios, calibrations and "
-        "transports.",
+        "Lists algorithms, collectives, engines, protocols, machines, scenarios, calibrations, "
+        "transports and models, or those of one kind.",
     .manual = "",
-    .examples = {"list", "list --format json"},
-    .argument = "",
+    .examples = {"list", "list models", "list --format json"},
+    .argument = "kind",
     .first = "format",
-    .modes = {},
+    .modes = {{"", "kind"}},
     .formats = {Format::table, Format::json},
     .run = run_list,
 };

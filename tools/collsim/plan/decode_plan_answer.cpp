@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/workload/step_range.h"
+#include "models/workload/transformer_file.h"
 #include "sim/base/input_error.h"
 #include "sim/base/json_text.h"
 #include "tools/collsim/core/format.h"

@@ -12,6 +12,7 @@
 
 #include "models/planning/capacity_plan.h"
 #include "models/planning/change.h"
+#include "models/workload/transformer_file.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/division.h"
 #include "sim/base/input_error.h"
@@ -108,6 +109,14 @@ double parse_parameters(const std::string& text) {
   throw InputError(fmt::format("--parameters: '{}'", text), "a number such as 175e9, 175B or 336M");
 }
 
+/// One whose parameters are known, or follow from its shape.
+TrainedModel model_of(const std::string& name) {
+  for (const TrainedModel& each : load_trained_models()) {
+    if (each.name == name) return each;
+  }
+  return {name, all_parameters(find_transformer(name)), "by its shape"};
+}
+
 std::vector<Workload> read_workloads(const po::variables_map& values) {
   std::vector<Workload> workloads;
   for (const std::string& text : items_of(values, "bytes")) {
@@ -116,7 +125,7 @@ std::vector<Workload> read_workloads(const po::variables_map& values) {
   }
   const std::string precision = values["precision"].as<std::string>();
   for (const std::string& name : items_of(values, "model")) {
-    const TrainedModel model = find_trained_model(name);
+    const TrainedModel model = model_of(name);
     const Bytes bytes = gradient_bytes(model.parameters, precision);
     workloads.push_back({fmt::format("{} in {}", name, precision),
                          bytes,

@@ -8,6 +8,7 @@
 #include <ostream>
 #include <utility>
 
+#include "models/workload/transformer_file.h"
 #include "sim/base/input_error.h"
 #include "sim/base/number.h"
 #include "sim/base/text.h"

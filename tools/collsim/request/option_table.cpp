@@ -29,6 +29,7 @@ const OptionGroup machine_options{
     {
         {"scenario", "", text("NAME"), "a scenario or a machine: a file, or a shipped name"},
         {"subject", "", text("NAME"), "a machine, or a file of a program"},
+        {"kind", "", text("KIND"), "names of one kind: models, topologies, ..."},
         {"topology", "t", text("NAME"), "machine: a file, or a name of `collsim topo list`"},
         {"node", "", text("NAME"), "node template: a file, or a name of topologies/nodes"},
         {"file", "", text("FILE"), "the file to read"},
@@ -119,7 +120,7 @@ const OptionGroup size_options{
 const OptionGroup job_options{
     "job",
     {
-        {"model", "", text("NAME"), "a model (docs/training.md, docs/what-if.md)"},
+        {"model", "", text("NAME"), "a model (`collsim list models`), or a file: config.json"},
         {"parameters", "", text("N"), "gradients of so many parameters: 175e9, 175B"},
         {"global-batch", "", number(), "sequences of a step (default: a microbatch a rank)"},
         {"micro-batch", "", number(1), "sequences of a microbatch"},

@@ -12,6 +12,7 @@
 #include "models/imports/machine_parts.h"
 #include "models/planning/change.h"
 #include "models/planning/prices.h"
+#include "models/workload/transformer_file.h"
 #include "sim/base/input_error.h"
 #include "sim/base/number.h"
 #include "sim/topologies/loader.h"

@@ -257,6 +257,9 @@ Record comparison_record(const StepComparison& comparison) {
   all["formula_ms"] =
       comparison.formula.value > 0 ? Record(in_milliseconds(comparison.formula)) : Record(nullptr);
   all.update(row);
+  all["memory_error"] = step.peak > 0
+                            ? Record(comparison.predicted.memory.allocated() / step.peak - 1)
+                            : Record(nullptr);
   return all;
 }
 
