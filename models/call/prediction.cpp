@@ -102,7 +102,7 @@ bool may_continue_calls(const Execution& execution) {
   const auto& changes = execution.disturbance->changes;
   const Seconds begin = execution.startup();
   return execution.steady && execution.calls > 2 * simulated_calls &&
-         effort_of(execution).steady > many_messages &&
+         effort_of(execution).whole > many_messages &&
          std::none_of(changes.begin(), changes.end(),
                       [&](const MachineChange& change) { return change.at > begin; });
 }

@@ -11,26 +11,33 @@
 
 namespace collsim {
 
-namespace {
-
 /// Periods are even when `windows` windows of so many take the same time, give or take `tolerance`,
-/// on average over all channels. Few are enough where periods repeat to the digit. Where they do
-/// not (jitter; trees whose lanes and channels fall in and out of step), the more they differ the
-/// more it takes to know their mean.
+/// on average over all channels. Few are enough where periods repeat to the digit.
 struct SteadyCriterion {
   std::size_t periods;
   std::size_t windows;
   double tolerance;
   constexpr std::size_t all() const { return periods * windows; }
 };
-///
+namespace {
+
 /// Slots of a FIFO come round every eight periods: loops repeat to the digit only if four such
 /// turns do.
-constexpr std::array criteria_of_loops{SteadyCriterion{8, 4, 1e-7}, SteadyCriterion{32, 3, 3e-3},
-                                       SteadyCriterion{64, 3, 4e-3}, SteadyCriterion{128, 3, 6e-3}};
+constexpr std::size_t turn = 8;
+constexpr SteadyCriterion repeated_loops{turn, 4, 1e-7};
 constexpr std::array criteria_of_steps{SteadyCriterion{2, 4, 1e-8}, SteadyCriterion{8, 3, 1e-3}};
 /// So many loops that repeat to the digit are enough, though FIFOs still fill.
-constexpr std::size_t surely_repeated = criteria_of_loops[0].all();
+constexpr std::size_t surely_repeated = repeated_loops.all();
+
+/// Where loops do not repeat (jitter; trees whose lanes and channels fall in and out of step), the
+/// more they differ the more it takes to know their mean. Of so many, the last three quarters are
+/// cut into six windows: where these are within 3e-3, the mean is known to about 5e-4 (their
+/// deviation over the root of six).
+SteadyCriterion criterion_of_loops(std::size_t periods) {
+  constexpr std::size_t parts = 8;
+  return {periods / parts / turn * turn, 6, 3e-3};
+}
+
 /// Periods before the first that counts.
 constexpr std::size_t start = 1;
 /// Periods that are simulated at the end.
@@ -87,8 +94,7 @@ SteadyLength steady_length(const Execution& execution) {
   const auto periods = [](const SteadyCriterion& evenly) {
     return static_cast<std::uint32_t>(start + evenly.all()) + tail;
   };
-  return {periods(criteria_of_loops[0]),
-          steps_of_period(execution) * periods(criteria_of_steps[0])};
+  return {periods(repeated_loops), steps_of_period(execution) * periods(criteria_of_steps[0])};
 }
 
 SteadyState::SteadyState(const Execution& execution, const CallLayout& call)
@@ -160,7 +166,7 @@ void SteadyState::end_primitive(CallLayout& call, WorkerId worker, std::uint32_t
   ++channel.more[ahead];
   if (channel.more.front() < channel.workers) return;
   count_lap(channel, now.value);
-  const std::size_t even = even_laps();
+  const std::size_t even = even_laps(channel);
   if (even == 0) return;
   const double seconds = time_for_all(even);
   if (seconds > 0) jump(call, seconds, even, now.value);
@@ -185,7 +191,7 @@ void SteadyState::count_lap(Channel& channel, double now) {
   }
   if (channel.max_periods() >= channel.round_end()) return;
   channel.ends.push_back(now);
-  channel.leads.push_back(channel.more.size());
+  channel.leads.push_back(static_cast<double>(channel.more.size()));
 }
 
 /// Periods that all workers of a channel can skip: before the data change their sizes, and before
@@ -203,17 +209,22 @@ std::uint32_t SteadyState::laps_left(std::size_t number, std::size_t even) const
   return end > most ? end - most : 0;
 }
 
-/// Whether FIFOs have filled: while the first workers still run away from the last ones, a tree's
-/// periods get slower. Not so a ring's steps, where whoever is ahead keeps nobody waiting, nor
-/// periods that repeat to the digit, all of which wait for one slow port.
-bool SteadyState::is_settled(const Channel& channel) const {
-  if (period_ == Period::steps) return true;
-  const std::size_t half = channel.leads.size() / 2;
-  const auto middle = channel.leads.begin() + static_cast<std::ptrdiff_t>(half);
-  const auto most = [](auto begin, auto end) {
-    return begin == end ? 0 : *std::max_element(begin, end);
-  };
-  return most(middle, channel.leads.end()) <= most(channel.leads.begin(), middle);
+/// Whether FIFOs have filled: while the first workers run away from the last ones, a tree's periods
+/// get slower. They do so no longer where, on average over all channels, the lead of the first
+/// grows or shrinks by less than two thousandths of a period in each. Not so a ring's steps, where
+/// whoever is ahead keeps nobody waiting, nor periods that repeat to the digit, all of which wait
+/// for one slow port.
+bool SteadyState::are_settled(std::size_t even) const {
+  if (period_ == Period::steps || even == surely_repeated) return true;
+  constexpr double tolerance = 2e-3;
+  double growth = 0;
+  double channels = 0;
+  for (const Channel& channel : channels_) {
+    if (is_idle(channel)) continue;
+    growth += slope(std::span<const double>(channel.leads).last(even));
+    ++channels;
+  }
+  return std::abs(growth) <= tolerance * channels;
 }
 
 /// Whether the channel does nothing until another one's round is over: all of its workers have
@@ -230,28 +241,48 @@ bool SteadyState::is_idle(const Channel& channel) const {
   });
 }
 
-/// The periods over which those of all working channels are even; 0: they are not.
-std::size_t SteadyState::even_laps() const {
-  const std::span<const SteadyCriterion> ways =
-      period_ == Period::loop ? std::span<const SteadyCriterion>(criteria_of_loops)
-                              : criteria_of_steps;
-  for (const SteadyCriterion& evenly : ways) {
-    std::vector<double> times(evenly.windows);  // of a period of each window, over that of all
-    for (const Channel& channel : channels_) {
-      if (is_idle(channel)) continue;
-      const std::span<const double> ends(channel.ends);
-      if (ends.size() < start + evenly.all() + 1) return 0;
-      const double all = slope(last_periods(ends, evenly.all()));
-      for (std::size_t i = 0; i < evenly.windows; ++i) {
-        const std::size_t later = (evenly.windows - 1 - i) * evenly.periods;
-        const auto window = ends.first(ends.size() - later);
-        times[i] += slope(last_periods(window, evenly.periods)) / all;
-      }
-    }
-    const auto [least, most] = std::minmax_element(times.begin(), times.end());
-    if (*most - *least <= evenly.tolerance * *most) return evenly.all();
+/// How many periods all working channels have to show for themselves.
+std::size_t SteadyState::known_periods() const {
+  std::size_t least = std::numeric_limits<std::size_t>::max();
+  for (const Channel& channel : channels_) {
+    if (!is_idle(channel)) least = std::min(least, channel.ends.size());
   }
-  return 0;
+  return least - std::min(least, start + 1);
+}
+
+/// The periods over which those of all working channels are even; 0: they are not. Of loops that
+/// differ by chance some look even if one looks often: that is done once in 128.
+std::size_t SteadyState::even_laps(const Channel& last) const {
+  const std::size_t known = known_periods();
+  if (period_ == Period::steps) {
+    for (const SteadyCriterion& evenly : criteria_of_steps) {
+      if (are_even(evenly, known)) return evenly.all();
+    }
+    return 0;
+  }
+  if (are_even(repeated_loops, known)) return repeated_loops.all();
+  constexpr std::size_t pause = 128;
+  const bool is_last = last.ends.size() == known + start + 1;
+  if (!is_last || known == 0 || known % pause > 0) return 0;
+  const SteadyCriterion evenly = criterion_of_loops(known);
+  return are_even(evenly, known) ? evenly.all() : 0;
+}
+
+bool SteadyState::are_even(const SteadyCriterion& evenly, std::size_t known) const {
+  if (known < evenly.all()) return false;
+  std::vector<double> times(evenly.windows);  // of a period of each window, over that of all
+  for (const Channel& channel : channels_) {
+    if (is_idle(channel)) continue;
+    const std::span<const double> ends(channel.ends);
+    const double all = slope(last_periods(ends, evenly.all()));
+    for (std::size_t i = 0; i < evenly.windows; ++i) {
+      const std::size_t later = (evenly.windows - 1 - i) * evenly.periods;
+      const auto window = ends.first(ends.size() - later);
+      times[i] += slope(last_periods(window, evenly.periods)) / all;
+    }
+  }
+  const auto [least, most] = std::minmax_element(times.begin(), times.end());
+  return *most - *least <= evenly.tolerance * *most;
 }
 
 /// Whether all channels work, and their periods take about the same time. Where one waits for a
@@ -293,8 +324,7 @@ double SteadyState::time_for_all(std::size_t even) const {
     if (is_idle(channel)) continue;
     if (!channel.is_together()) return 0;
     const std::uint32_t left = laps_left(number, even);
-    const bool repeats = even == surely_repeated;
-    if (left < min_skipped || (!repeats && !is_settled(channel))) return 0;
+    if (left < min_skipped) return 0;
     const double period = slope(last_periods(channel.ends, even));
     least = std::min(least, left * period);
     slowest_period = std::max(slowest_period, period);
@@ -302,7 +332,7 @@ double SteadyState::time_for_all(std::size_t even) const {
     longest = left * period;
     period_of_last = period;
   }
-  if (longest == 0) return 0;
+  if (longest == 0 || !are_settled(even)) return 0;
   const double seconds = std::floor(least / period_of_last + 1e-6) * period_of_last;
   if (seconds < min_skipped * slowest_period * (1 - 1e-6)) return 0;
   if (period_ == Period::steps || are_alike(even)) return seconds;

@@ -18,6 +18,8 @@ struct SteadyLength {
 };
 SteadyLength steady_length(const Execution& execution);
 
+struct SteadyCriterion;
+
 /// Continues a call that repeats itself. What repeats are periods: a channel's loops over its
 /// program, or, where a program has hundreds of equal steps (a ring's), so many steps of one
 /// stretch of them as there are GPUs in a node, at least eight. When the periods of all channels
@@ -64,8 +66,7 @@ class SteadyState {
     std::uint64_t periods = 0;       ///< that all of its workers have done, in all rounds
     std::deque<std::uint32_t> more;  ///< workers that have done one period more, two more, ...
     std::vector<double> ends{0};     ///< of periods, since the round began or since a jump
-    std::vector<std::size_t>
-        leads;          ///< by period: periods that the first worker was ahead of the last
+    std::vector<double> leads;       ///< by period: how many the first worker was ahead of the last
     double before = 0;  ///< what a period took before the last jump; 0: in this round none
     double after = 0;   ///< and after it; 0: not known yet
     double from = 0;    ///< periods of the call before that jump, and after it
@@ -87,9 +88,11 @@ class SteadyState {
   bool ends_lap(const Worker& worker, std::uint32_t primitive) const;
   void count_lap(Channel& channel, double now);
   std::uint32_t laps_left(std::size_t channel, std::size_t even) const;
-  bool is_settled(const Channel& channel) const;
   bool is_idle(const Channel& channel) const;
-  std::size_t even_laps() const;
+  std::size_t known_periods() const;
+  std::size_t even_laps(const Channel& last) const;
+  bool are_even(const SteadyCriterion& evenly, std::size_t known) const;
+  bool are_settled(std::size_t even) const;
   double time_for_all(std::size_t even) const;
   bool are_alike(std::size_t even) const;
   bool fit_into(double seconds, std::size_t even) const;

@@ -180,7 +180,7 @@ TEST(SlowPort, never_makes_a_call_faster) {
       {"dgx-h100-x64", 512, all_reduce, "ring", 64 << 20, Extent::scaled},
       {"dgx-h100-x64", 512, all_to_all, "auto", 16 << 20, Extent::scaled},
       {"dgx-h100-x4", 32, all_reduce, "tree", 1 << 20, Extent::whole},
-      {"dgx-h100-x4", 32, all_reduce, "tree", std::int64_t{4} << 30, Extent::steady},
+      {"dgx-h100-x4", 32, all_reduce, "tree", std::int64_t{8} << 30, Extent::steady},
       {"azure-ndv4-x8", 64, broadcast, "auto", 4 << 20, Extent::whole},
   };
   for (const SlowPortCase& each : cases) {
