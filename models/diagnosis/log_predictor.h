@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <map>
 #include <optional>
 #include <string>
@@ -30,6 +31,7 @@ inline Method by_quick_simulation() {
 struct PointIndex {
   std::size_t series = 0;
   std::size_t point = 0;
+  auto operator<=>(const PointIndex&) const = default;
 };
 
 /// What is predicted for some points, in their order.
@@ -116,6 +118,7 @@ class LogPredictor {
   NcclVersion version_;
   mutable std::map<CallKey, Predictor> without_faults_;
   mutable std::map<std::size_t, HealthySeries> healthy_;  // by series
+  mutable std::map<std::vector<PointIndex>, PointPredictions> healthy_estimates_;
 };
 
 }  // namespace collsim

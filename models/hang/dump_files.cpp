@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "models/hang/dump_formats.h"
+#include "models/hang/watchdog_text.h"
 #include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text_encoding.h"
@@ -83,6 +84,12 @@ class DumpLoader {
 
   /// What was found. If no dump could be read, throws why not the first one.
   DumpFiles take() {
+    for (FlightRecord& record : read_watchdog_text(log_, text_)) {
+      const bool is_dumped =
+          std::any_of(files_.records.begin(), files_.records.end(),
+                      [&](const FlightRecord& each) { return each.rank == record.rank; });
+      if (!is_dumped) files_.records.push_back(std::move(record));
+    }
     if (files_.records.empty() && first_error_ != nullptr) std::rethrow_exception(first_error_);
     return std::move(files_);
   }
@@ -91,6 +98,11 @@ class DumpLoader {
   void add(const fs::path& path, bool is_of_folder) {
     try {
       const std::string content = content_of(path);
+      if (has_watchdog_lines(content) && !looks_like_a_dump(content)) {
+        if (log_.empty()) log_ = path.string();
+        text_ += content + '\n';
+        return;
+      }
       if (is_of_folder && !content.empty() && !looks_like_a_dump(content)) {
         files_.skipped.push_back(path.string());
         return;
@@ -104,6 +116,8 @@ class DumpLoader {
   }
 
   DumpFiles files_;
+  std::string log_;   // the first with lines of the watchdog
+  std::string text_;  // of all of them: one tells of the ranks of another
   std::exception_ptr first_error_;
 };
 
@@ -116,7 +130,8 @@ DumpFiles load_dumps(const std::vector<std::string>& paths) {
   if (files.records.empty()) {
     throw InputError(SourcePosition{paths.empty() ? std::string("hang") : paths.front(), 0, 0},
                      "no dump here",
-                     "dumps of PyTorch's Flight Recorder, pickles or JSON, one of each rank");
+                     "dumps of PyTorch's Flight Recorder, pickles or JSON, one of each rank, or a "
+                     "log with lines of its watchdog");
   }
   return files;
 }

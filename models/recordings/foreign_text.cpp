@@ -34,8 +34,7 @@ constexpr auto marks = std::to_array<Mark>({
     {"\"GROUP_API\"", false, {"a trace of NCCL's profiler plugin", table_of_times}},
     {"Watchdog caught collective operation timeout",
      false,
-     {"a log of PyTorch's watchdog, which says that a call took too long, and not why",
-      "the Flight Recorder's dumps (TORCH_NCCL_TRACE_BUFFER_SIZE), which `collsim hang` reads"}},
+     {"a log of PyTorch's watchdog, which says that a call took too long", by_hang}},
 });
 
 }  // namespace

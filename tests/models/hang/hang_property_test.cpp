@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "models/hang/hang_analysis.h"
+#include "models/hang/watchdog_text.h"
 
 namespace collsim {
 namespace {
@@ -365,6 +366,55 @@ TEST(HangProperty, a_planted_disorder_is_found_with_its_rank) {
         HangVerdict::other_type, HangVerdict::other_size, HangVerdict::other_communicator,
         HangVerdict::cycle, HangVerdict::cpu_side}) {
     EXPECT_TRUE(seen.contains(each)) << to_string(each);
+  }
+}
+
+/// A rank's lines of the watchdog, in the words of some release.
+std::string watchdog_lines(std::size_t rank, std::int64_t call, std::size_t wording) {
+  const std::string group = wording == 0 ? "PG 1 Rank" : "PG ID 0 PG GUID 0(default_pg) Rank";
+  const std::string nccl = wording == 0 ? "NCCL " : "";
+  return fmt::format(
+      "step 7 loss 2.1\n{3}[{1} {0}] Watchdog caught collective operation timeout: WorkNCCL("
+      "SeqNum={4}, OpType=ALLREDUCE, NumelIn=6, NumelOut=6, Timeout(ms)=600000) ran for 600060 "
+      "milliseconds before timing out.\n{3}[{1} {0}] failure detected by watchdog at work: {4}, "
+      "last enqueued {2}work: {5}, last completed {2}work: {6}\n",
+      rank, group, nccl, wording == 2 ? fmt::format("host-3: [rank{}]:[E] ", rank) : "", call,
+      call + 2, call - 1);
+}
+
+/// The desync report of a rank that stays behind.
+std::string desync_lines(std::size_t ranks, std::size_t behind, std::int64_t call) {
+  std::vector<std::size_t> others;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    if (rank != behind) others.push_back(rank);
+  }
+  return fmt::format(
+      "x: \t - Snapshot of ranks' latest states:\nx: \t   #{0} finished ranks:\nx: \t     [{1}] "
+      "finished ALLREDUCE\nx: \t   #{2} started ranks:\nx: \t     [{3}] started BROADCAST\n",
+      call - 1, behind, call + 2, fmt::join(others, ", "));
+}
+
+// What people paste of hangs: a log with lines of the watchdog, of all ranks but one.
+TEST(HangProperty, a_rank_without_lines_is_named) {
+  Draw draw(5);
+  for (int i = 0; i < 300; ++i) {
+    const std::size_t ranks = 3 + draw.below(62);
+    const std::size_t missing = draw.below(ranks - 1);
+    const auto call = static_cast<std::int64_t>(2 + draw.below(5000));
+    const std::size_t wording = draw.below(3);
+    std::string text;
+    for (std::size_t rank = ranks; rank-- > 0;) {
+      if (rank != missing) text += watchdog_lines(rank, call, wording);
+    }
+    const std::vector<std::uint32_t> named{static_cast<std::uint32_t>(missing)};
+    ASSERT_TRUE(has_watchdog_lines(text));
+    const HangAnalysis by_lines = analyse_hang(assemble_job(read_watchdog_text("log", text)));
+    ASSERT_EQ(by_lines.verdict, HangVerdict::no_dump) << text;
+    ASSERT_EQ(by_lines.findings.front().suspects, named) << text;
+    text += desync_lines(ranks, missing, call);
+    const HangAnalysis by_report = analyse_hang(assemble_job(read_watchdog_text("log", text)));
+    ASSERT_EQ(by_report.verdict, HangVerdict::cpu_side) << text;
+    ASSERT_EQ(by_report.findings.front().suspects, named) << text;
   }
 }
 
