@@ -155,6 +155,7 @@ std::vector<FittedCause> fit_causes(const LogPredictor& predictor,
     causes.push_back(std::move(*two));
     sort_by_score(causes);
   }
+  for (FittedCause& cause : causes) cause = fit.with_rest(std::move(cause));
   return causes;
 }
 

@@ -22,7 +22,6 @@ Deviation both(Deviation one, const Deviation& other) {
   add(one.faults.ranks, other.faults.ranks);
   add(one.faults.hosts, other.faults.hosts);
   one.spread_out = one.spread_out || other.spread_out;
-  if (!one.slices) one.slices = other.slices;
   return one;
 }
 

@@ -53,9 +53,9 @@ CauseParameter read_values(std::string text, const YamlMapping& keys) {
   return parameter;
 }
 
-std::optional<CauseParameter> read_parameter(const YamlMapping& row, std::string_view key,
-                                             const YamlMapping& share) {
-  const auto value = row.find(key);
+std::optional<CauseParameter> read_parameter(const YamlMapping& row, const YamlMapping& share) {
+  if (const auto count = row.find("count")) return CauseParameter{count->string(), {}, false};
+  const auto value = row.find("value");
   if (!value) return std::nullopt;
   if (value->is_scalar()) return read_values(value->string(), share);
   const YamlMapping keys = value->mapping({"text", "tried", "usual", "least", "most"});
@@ -98,10 +98,9 @@ CauseWhere read_where(const YamlMapping& row) {
 }
 
 CauseRow read_row(const YamlValue& value, const YamlMapping& share) {
-  const YamlMapping keys =
-      value.mapping({"cause", "text", "check", "remedy", "common", "value", "second", "count",
-                     "settings", "lines", "counts", "names", "like", "weight", "where", "usual",
-                     "usual_of_one_nic", "destroys"});
+  const YamlMapping keys = value.mapping(
+      {"cause", "text", "check", "remedy", "common", "value", "count", "settings", "lines",
+       "counts", "names", "like", "weight", "where", "usual", "usual_of_one_nic", "destroys"});
   CauseRow row;
   row.cause = keys.at("cause").string();
   row.text = keys.at("text").string();
@@ -110,11 +109,7 @@ CauseRow read_row(const YamlValue& value, const YamlMapping& share) {
   const auto destroys = keys.find("destroys");
   row.destroys = destroys && destroys->boolean();
   row.commonness = number_or(keys, "common", 1);
-  row.parameter = read_parameter(keys, "value", share);
-  row.second = read_parameter(keys, "second", share);
-  if (const auto count = keys.find("count")) {
-    row.parameter = CauseParameter{count->string(), {}, false};
-  }
+  row.parameter = read_parameter(keys, share);
   row.signs = read_signs(keys);
   row.like = text_or_empty(keys, "like");
   row.weight = number_or(keys, "weight", 1);

@@ -55,7 +55,6 @@ struct CauseRow {
   bool destroys = false;  ///< whether the remedy ends work or opens a host
   double commonness = 1;
   std::optional<CauseParameter> parameter;
-  std::optional<CauseParameter> second;  ///< a number beside it
   CauseSigns signs;
   std::string like;   ///< the cause that it is simulated as; empty: by itself
   double weight = 1;  ///< beside that one, before any data

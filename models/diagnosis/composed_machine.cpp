@@ -250,26 +250,10 @@ class Composer {
     if (rate.empty() && facts_.nic_rate.value > 0) rate = exact(facts_.nic_rate);
     if (rate.empty()) rate = described_rate();
     if (rate.empty()) {
-      rate = rate_of_plateau();
-      guess(rate.empty()
-                ? "the rate of a NIC"
-                : fmt::format("the rate of a NIC, {} by the plateau of busbw (--nic {}x{})", rate,
-                              nics_, rate));
+      guess("the rate of a NIC");
+      return;
     }
-    if (rate.empty()) return;
     machine_.parts = changed(std::move(machine_.parts), "nic=" + rate);
-  }
-
-  /// The common rate of which a host's NICs reach 0.93 to 0.98, as they do of their own. Of a board
-  /// that is known, the rate that it is sold with is likelier.
-  std::string rate_of_plateau() const {
-    if (board_.guesses.empty() || facts_.nics.empty()) return {};
-    for (const double gigabits : {25.0, 50.0, 100.0, 200.0, 400.0, 800.0}) {
-      constexpr double bytes = 1.25e8;
-      const double share = shape_.plateau.value / (gigabits * bytes * static_cast<double>(nics_));
-      if (share > 0.93 && share < 0.98) return fmt::format("{:g}Gb/s", gigabits);
-    }
-    return {};
   }
 
   static std::string exact(BytesPerSecond rate) {

@@ -15,8 +15,7 @@ namespace collsim {
 struct RunShape {
   std::uint32_t nodes = 1;
   std::uint32_t per_node = 0;
-  std::uint32_t hosts = 1;   ///< of a node: more where it is a rack of trays
-  BytesPerSecond plateau{};  ///< that busbw has at the largest sizes; 0 where there is none
+  std::uint32_t hosts = 1;  ///< of a node: more where it is a rack of trays
 };
 
 /// What a person or a file says of a log's machine beside the log.

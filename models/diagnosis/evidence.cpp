@@ -146,11 +146,11 @@ void append_points(const PlacesOfSize& of_size, std::vector<EvidencePoint>& poin
 }  // namespace
 
 bool takes_transport_away(const std::string& variable) {
-  constexpr std::array<std::string_view, 14> names{
-      "NCCL_P2P_DISABLE",   "NCCL_P2P_LEVEL",      "NCCL_SHM_DISABLE", "NCCL_NET_GDR_LEVEL",
-      "NCCL_NET_GDR_READ",  "NCCL_IB_DISABLE",     "NCCL_NET",         "NCCL_IB_HCA",
-      "NCCL_SOCKET_IFNAME", "NCCL_IB_GID_INDEX",   "NCCL_NET_PLUGIN",  "NCCL_TOPO_FILE",
-      "NCCL_GRAPH_FILE",    "CUDA_LAUNCH_BLOCKING"};
+  constexpr std::array<std::string_view, 13> names{
+      "NCCL_P2P_DISABLE",   "NCCL_P2P_LEVEL",    "NCCL_SHM_DISABLE", "NCCL_NET_GDR_LEVEL",
+      "NCCL_NET_GDR_READ",  "NCCL_IB_DISABLE",   "NCCL_NET",         "NCCL_IB_HCA",
+      "NCCL_SOCKET_IFNAME", "NCCL_IB_GID_INDEX", "NCCL_NET_PLUGIN",  "NCCL_TOPO_FILE",
+      "NCCL_GRAPH_FILE"};
   return std::find(names.begin(), names.end(), variable) != names.end();
 }
 

@@ -18,11 +18,7 @@ double score_of(const FittedCause& cause) {
 }
 
 double score_of_rest(const FittedCause& cause) {
-  // A cause that is off by so much is as likely to be half of the story. Chosen, as is how fast
-  // that changes: one that is off by a tenth is nearly sure to be all of it.
-  constexpr double half = 0.3;
-  constexpr double steepness = 4;
-  return score_of(cause) + steepness * std::log(std::max(cause.residual, 1e-9) / half);
+  return score_of(cause) - cause.log_likelihood + cause.log_likelihood_of_rest;
 }
 
 bool predict_the_same(const FittedCause& a, const FittedCause& b) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "models/diagnosis/log_predictor.h"
@@ -12,7 +13,9 @@ struct FittedCause {
   double value = 0;            ///< of its parameter, if it has one
   PointPredictions predicted;  ///< for the points that were fitted to
   double log_likelihood = 0;
-  double residual = 0;     ///< root mean square of log(measured / predicted), but for outliers
+  /// The same if something unknown adds to the cause: what it leaves may then be of any size.
+  double log_likelihood_of_rest = -std::numeric_limits<double>::infinity();
+  double residual = 0;     ///< root mean square of log(measured / predicted)
   bool simulated = false;  ///< else estimated
   double likelihood = 0;   ///< among all causes and what is none of them: its share of its group
 };

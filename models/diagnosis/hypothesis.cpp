@@ -127,15 +127,6 @@ class Catalogue {
  private:
   const Nccl* nccl() const { return compiler_.nccl(); }
 
-  /// A cause of two numbers.
-  void add_two(std::string_view cause, std::function<Deviation(double, double)> change) {
-    const CauseRow& row = cause_row(rows_, cause);
-    Hypothesis made = hypothesis_of(row, {});
-    made.second = row.second;
-    made.change_of_two = std::move(change);
-    all_.push_back(with_second(std::move(made), row.second->values.front()));
-  }
-
   Hypothesis& add(std::string_view cause, Change change) {
     all_.push_back(hypothesis_of(cause_row(rows_, cause), std::move(change)));
     return all_.back();
@@ -157,13 +148,6 @@ class Catalogue {
         if (share < 1) change.faults = slowed(topology, links, share);
         return change;
       });
-      if (call_.nodes == 1) {
-        add_two("host-sockets",
-                [links = host_links(), &topology = topology_](double share, double late) {
-                  return Deviation{{{"NCCL_P2P_DISABLE", "1"}, {"NCCL_NVLS_ENABLE", "0"}},
-                                   slowed(topology, links, share, microseconds(late))};
-                });
-      }
     }
     if (call_.nodes == 1 || !has_rdma()) return;
     // A host has one interface for TCP, however many NICs it has for RDMA.
@@ -307,9 +291,6 @@ class Catalogue {
       }
       return change;
     });
-    add_two("shared-gpu", [](double away, double share) {
-      return Deviation{{}, {}, false, TimeSlices{microseconds(away), share}};
-    });
     if (spread_gpus(topology_, call_.ranks, call_.nodes).empty()) return;
     add("placement", [](double) { return Deviation{{}, {}, true}; });
   }
@@ -366,43 +347,20 @@ class Catalogue {
 
 }  // namespace
 
-namespace {
-
-std::string describe(const CauseParameter& parameter, double value) {
-  const std::string number =
-      parameter.continuous ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value);
-  std::string text = parameter.text;
-  return text.replace(text.find("{}"), 2, number);
-}
-
-}  // namespace
-
 std::string describe(const Hypothesis& hypothesis, double value) {
   const std::string where = hypothesis.place.empty()
                                 ? ""
                                 : fmt::format(", {} or one with the same part", hypothesis.place);
   if (!hypothesis.parameter) return hypothesis.text + where;
-  std::string text = hypothesis.text + ", " + describe(*hypothesis.parameter, value);
-  if (hypothesis.second) text += " " + describe(*hypothesis.second, hypothesis.second_value);
-  return text + where;
-}
-
-Seconds in_slices(Seconds alone, const std::optional<TimeSlices>& slices) {
-  if (!slices) return alone;
-  const double own = slices->away.value * slices->share / (1 - slices->share);
-  return {alone.value + std::ceil(alone.value / own) * slices->away.value};
-}
-
-Hypothesis with_second(Hypothesis hypothesis, double second) {
-  hypothesis.second_value = second;
-  hypothesis.change = [change = hypothesis.change_of_two, second](double value) {
-    return change(value, second);
-  };
-  return hypothesis;
+  std::string number = fmt::format("{:.3g}", value);
+  if (!hypothesis.parameter->continuous) number = fmt::format("{:.0f}", value);
+  std::string text = hypothesis.parameter->text;
+  text.replace(text.find("{}"), 2, number);
+  return hypothesis.text + ", " + text + where;
 }
 
 int fitted_numbers(const Hypothesis& hypothesis) {
-  return (hypothesis.parameter ? 1 : 0) + (hypothesis.second ? 1 : 0) + hypothesis.more_numbers;
+  return (hypothesis.parameter ? 1 : 0) + hypothesis.more_numbers;
 }
 
 double prior_of(const CauseParameter& parameter, double value) {

@@ -15,23 +15,12 @@
 
 namespace collsim {
 
-/// A GPU that works for another process, too: in slices of time by turns.
-struct TimeSlices {
-  Seconds away;      ///< of the other process
-  double share = 1;  ///< of all time that is left
-};
-
 /// How a machine or a run differs from what it should be.
 struct Deviation {
   std::map<std::string, std::string> variables{};  ///< NCCL_*, in place of the call's
   MachineFaults faults{};
   bool spread_out = false;  ///< ranks sit on GPUs or nodes far apart, not on the first ones
-  std::optional<TimeSlices> slices{};  ///< of the GPU of one rank, for which all others wait
 };
-
-/// What a call takes that would take `alone` if no rank had to share its GPU. It finds the other
-/// process at work, and again whenever its own slice ends.
-Seconds in_slices(Seconds alone, const std::optional<TimeSlices>& slices);
 
 /// The logarithm of how likely a value is beforehand, beside one that may be anywhere from 0.02 to
 /// 0.85: a cause whose value is known to lie in a narrow range says more where the value does.
@@ -63,14 +52,8 @@ struct Hypothesis {
   std::string remedy{};   ///< what cures it
   bool destroys = false;  ///< whether that ends work or opens a host
   int more_numbers = 0;   ///< that were fitted beside `parameter`
-  std::optional<CauseParameter> second{};  ///< a number beside it
-  double second_value = 0;                 ///< the one that `change` has
-  std::function<Deviation(double value, double second)> change_of_two{};
-  CauseSigns signs{};  ///< in logs and settings
+  CauseSigns signs{};     ///< in logs and settings
 };
-
-/// A cause of two numbers with that value of its second.
-Hypothesis with_second(Hypothesis hypothesis, double second);
 
 /// How many numbers of a cause are fitted to a log.
 int fitted_numbers(const Hypothesis& hypothesis);

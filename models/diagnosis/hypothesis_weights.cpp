@@ -189,7 +189,6 @@ void weigh_by_facts(const LogFacts& facts, const std::map<std::string, std::stri
     hypothesis.check = setting + " is set: unset it. Else " + hypothesis.check;
     hypothesis.remedy = "unset " + setting.substr(0, setting.find('='));
   }
-  std::erase_if(hypotheses, [](const Hypothesis& each) { return each.weight <= 0; });
 }
 
 }  // namespace collsim

@@ -19,13 +19,6 @@ bool changes_nothing(const Deviation& change) {
 /// largest that is simulated. A second or so.
 constexpr std::uint64_t max_healthy_messages = 500'000;
 
-PointPredictions in_slices(PointPredictions all, const std::optional<TimeSlices>& slices) {
-  for (double& each : all.log_times) {
-    if (slices) each = std::log(in_slices(Seconds{std::exp(each)}, slices).value);
-  }
-  return all;
-}
-
 /// As benchmarks print it.
 double log_time_of(const Prediction& prediction) {
   const Seconds mean = prediction.mean_over_ranks;
@@ -134,28 +127,19 @@ void LogPredictor::find_healthy(std::size_t number, HealthySeries& healthy) cons
 std::optional<PointPredictions> LogPredictor::simulate(
     const Deviation& change, const std::vector<PointIndex>& points) const {
   return if_possible([&] {
-    return in_slices(changes_nothing(change) ? simulate_healthy(points)
-                                             : predict(change, points, by_quick_simulation()),
-                     change.slices);
+    return changes_nothing(change) ? simulate_healthy(points)
+                                   : predict(change, points, by_quick_simulation());
   });
 }
 
 std::optional<PointPredictions> LogPredictor::estimate(
     const Deviation& change, const std::vector<PointIndex>& points) const {
-  return if_possible([&] {
-    if (!changes_nothing(change)) {
-      return in_slices(predict(change, points, by_formulas()), change.slices);
-    }
-    PointPredictions& healthy = healthy_estimates_[points];
-    if (healthy.log_times.empty()) healthy = predict({}, points, by_formulas());
-    return in_slices(healthy, change.slices);
-  });
+  return if_possible([&] { return predict(change, points, by_formulas()); });
 }
 
 std::optional<Seconds> LogPredictor::time_of(const RecordedCall& call, const Deviation& change,
                                              Bytes size, const Method& method) const {
-  return if_possible(
-      [&] { return in_slices(call_on(call, change, method).predict(size).time, change.slices); });
+  return if_possible([&] { return call_on(call, change, method).predict(size).time; });
 }
 
 }  // namespace collsim

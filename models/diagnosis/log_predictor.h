@@ -1,6 +1,5 @@
 #pragma once
 
-#include <compare>
 #include <map>
 #include <optional>
 #include <string>
@@ -31,7 +30,6 @@ inline Method by_quick_simulation() {
 struct PointIndex {
   std::size_t series = 0;
   std::size_t point = 0;
-  auto operator<=>(const PointIndex&) const = default;
 };
 
 /// What is predicted for some points, in their order.
@@ -118,7 +116,6 @@ class LogPredictor {
   NcclVersion version_;
   mutable std::map<CallKey, Predictor> without_faults_;
   mutable std::map<std::size_t, HealthySeries> healthy_;  // by series
-  mutable std::map<std::vector<PointIndex>, PointPredictions> healthy_estimates_;
 };
 
 }  // namespace collsim

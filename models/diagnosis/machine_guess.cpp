@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "models/calibration/transport.h"
-#include "models/diagnosis/spread.h"
 #include "models/imports/machine.h"
 #include "models/imports/machine_parts.h"
 #include "models/machine/gpu_model.h"
@@ -362,49 +361,25 @@ void join_trays(Recording& recording, LogFacts& facts) {
   recording.notes.insert(recording.notes.end(), notes.begin(), notes.end());
 }
 
-namespace {
-
-/// The busbw of the two largest sizes where they are alike and rings have it: what the NICs of a
-/// host carry.
-BytesPerSecond plateau_of(const Recording& recording) {
-  constexpr double alike = 1.03;
-  std::map<std::int64_t, double> busbw;
-  for (const RecordedRow& row : recording.rows) {
-    const bool by_rings = row.collective == Collective::all_reduce ||
-                          row.collective == Collective::all_gather ||
-                          row.collective == Collective::reduce_scatter;
-    if (!by_rings || row.size < bandwidth_bound || row.time.value <= 0) continue;
-    double& best = busbw[row.size.count];
-    best = std::max(best, (row.size / row.time).value * busbw_factor(*row.collective, row.ranks));
-  }
-  if (busbw.size() < 2) return {};
-  const double last = busbw.rbegin()->second;
-  const double before = std::next(busbw.rbegin())->second;
-  return last < alike * before && before < alike * last ? BytesPerSecond{last} : BytesPerSecond{};
-}
-
-}  // namespace
-
 RunShape shape_of(const Recording& recording, const LogFacts& facts) {
   RunShape shape{std::max(1U, facts.nodes), facts.local_ranks, facts.hosts_of_node};
   for (const RecordedRow& row : recording.rows) {
     shape.nodes = std::max(shape.nodes, row.nodes);
     if (row.ranks > 0) shape.per_node = std::max(shape.per_node, row.ranks / row.nodes);
   }
-  shape.plateau = plateau_of(recording);
   return shape;
 }
 
 std::string machine_key(const Recording& recording, const LogFacts& facts) {
   const RunShape shape = shape_of(recording, facts);
   const auto gpu = recording.machine.find("gpu");
-  return fmt::format(
-      "{}|{}|{}|{}|{}|{}|{}|{}|{}|{}{}{}", recording.topology,
-      gpu == recording.machine.end() ? std::string() : gpu->second, shape.nodes, shape.per_node,
-      fmt::join(facts.nics, ","), facts.network, facts.nic_rate.value, shape.plateau.value,
-      facts.transports.contains(LogTransport::peer_to_peer),
-      is_set(recording, facts, "NCCL_IB_DISABLE", "1"),
-      is_set(recording, facts, "NCCL_NET", "socket"), is_set(recording, facts, "NCCL_IB_HCA", ""));
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}{}{}", recording.topology,
+                     gpu == recording.machine.end() ? std::string() : gpu->second, shape.nodes,
+                     shape.per_node, fmt::join(facts.nics, ","), facts.network,
+                     facts.nic_rate.value, facts.transports.contains(LogTransport::peer_to_peer),
+                     is_set(recording, facts, "NCCL_IB_DISABLE", "1"),
+                     is_set(recording, facts, "NCCL_NET", "socket"),
+                     is_set(recording, facts, "NCCL_IB_HCA", ""));
 }
 
 GuessedMachine guessed_machine(const Recording& whole, const LogFacts& logged,

@@ -43,9 +43,8 @@ std::optional<Logs> log_times(const LogPredictor& predictor, const RecordedCall&
     const Deviation change = cause.hypothesis.change(cause.value);
     Predictor by_formula = predictor.call_on(call, change, by_formulas());
     Logs times{};
-    std::transform(sizes.begin(), sizes.end(), times.begin(), [&](Bytes size) {
-      return std::log(in_slices(by_formula.predict(size).time, change.slices).value);
-    });
+    std::transform(sizes.begin(), sizes.end(), times.begin(),
+                   [&](Bytes size) { return std::log(by_formula.predict(size).time.value); });
     return times;
   });
 }

@@ -25,18 +25,6 @@ double root_mean_square(const Logs& values) {
   return std::sqrt(sum / static_cast<double>(values.size()));
 }
 
-/// The same without outliers: of up to a quarter, those that are several times as far off as the
-/// others are.
-double typical_size(Logs values) {
-  constexpr double far = 5;
-  std::sort(values.begin(), values.end(),
-            [](double a, double b) { return std::abs(a) < std::abs(b); });
-  const auto others = static_cast<std::ptrdiff_t>(values.size() - values.size() / 4);
-  const double limit = far * root_mean_square({values.begin(), values.begin() + others});
-  while (std::ssize(values) > others && std::abs(values.back()) > limit) values.pop_back();
-  return root_mean_square(values);
-}
-
 using Judge = std::function<std::optional<FittedCause>(double value)>;
 
 /// The best of the values that are tried.
@@ -73,8 +61,6 @@ class Search {
     }
   }
 
-  const FittedCause& best() const { return *best_; }
-
   std::optional<FittedCause> take() && { return std::move(best_); }
 
  private:
@@ -88,13 +74,13 @@ constexpr std::uint64_t of_likeliest = 250'000;
 }  // namespace
 
 double likelihood_of_any(const std::vector<double>& residuals, std::vector<ResidualPlace> places,
-                         const Spread& spread) {
+                         const Spread& spread, int fitted) {
   constexpr double weight = 0.3;
   Spread any = spread;
   any.ranges.classes.clear();
   for (TrustError& error : any.errors) error.below = error.from_16_mib = 1;
   for (ResidualPlace& place : places) place.trust = Trust::guessed;
-  return log_likelihood(residuals, places, any) + std::log(weight);
+  return log_likelihood(residuals, places, any, fitted) + std::log(weight);
 }
 
 ValueFit::ValueFit(const LogPredictor& predictor, const std::vector<PointIndex>& points,
@@ -133,20 +119,20 @@ FittedCause ValueFit::taken_for(const FittedCause& fitted, const Hypothesis& hyp
   return other;
 }
 
+FittedCause ValueFit::with_rest(FittedCause cause) const {
+  constexpr int of_unknown = 2;  // how much it costs, and from which size on
+  cause.log_likelihood_of_rest =
+      likelihood_of_any(difference(measured_, cause.predicted.log_times), cause.predicted.places,
+                        spread_, fitted_numbers(cause.hypothesis) + of_unknown);
+  return cause;
+}
+
 bool ValueFit::explains_most(const FittedCause& cause) const {
   constexpr double half = 0.5;
   return cause.residual <= half * healthy_residual_;
 }
 
 std::optional<FittedCause> ValueFit::screen(const Hypothesis& hypothesis) const {
-  if (!hypothesis.second) return screen_values(hypothesis);
-  const Judge judge = [&](double second) { return screen_values(with_second(hypothesis, second)); };
-  Search search(judge);
-  for (const double second : hypothesis.second->values) search.consider(second);
-  return std::move(search).take();
-}
-
-std::optional<FittedCause> ValueFit::screen_values(const Hypothesis& hypothesis) const {
   const Judge judge = judge_by_estimates(hypothesis, {1, correction_, {}});
   if (!hypothesis.parameter) return judge(0);
   const std::vector<double>& values = hypothesis.parameter->values;
@@ -162,24 +148,6 @@ std::optional<FittedCause> ValueFit::screen_values(const Hypothesis& hypothesis)
 }
 
 FittedCause ValueFit::refined(FittedCause cause) const {
-  cause = refined_value(std::move(cause));
-  if (!cause.hypothesis.second) return cause;
-  const Judge judge = [this, hypothesis = cause.hypothesis, value = cause.value](double second) {
-    return judge_by_estimates(with_second(hypothesis, second), {1, correction_, {}})(value);
-  };
-  const CauseParameter second = *cause.hypothesis.second;
-  double centre = cause.hypothesis.second_value;
-  Search search(judge, std::move(cause));
-  for (double step = 0.1; step > 0.01; step /= 2) {
-    for (const double sign : {-1.0, 1.0}) {
-      search.consider(std::clamp(centre * std::exp(sign * step), second.min, second.max));
-    }
-    centre = search.best().hypothesis.second_value;
-  }
-  return *std::move(search).take();
-}
-
-FittedCause ValueFit::refined_value(FittedCause cause) const {
   const Hypothesis hypothesis = cause.hypothesis;
   if (!hypothesis.parameter || !hypothesis.parameter->continuous) return cause;
   const Judge judge = judge_by_estimates(hypothesis, {1, correction_, {}});
@@ -309,7 +277,7 @@ FittedCause ValueFit::judged(const Hypothesis& hypothesis, double value,
   fitted.value = value;
   fitted.log_likelihood =
       log_likelihood(residuals, less_sure(predicted.places), spread_, fitted_numbers(hypothesis));
-  fitted.residual = typical_size(residuals);
+  fitted.residual = root_mean_square(residuals);
   // What the log shows did happen. That its simulation is off says little against it.
   if (is_shown(hypothesis) && explains_most(fitted)) {
     fitted.log_likelihood =

@@ -14,7 +14,7 @@ namespace collsim {
 /// How likely residuals are if any slowness is, of near sizes alike: of a cause that is not known,
 /// or not simulated well. As the logarithm of a density, beside log_likelihood().
 double likelihood_of_any(const std::vector<double>& residuals, std::vector<ResidualPlace> places,
-                         const Spread& spread);
+                         const Spread& spread, int fitted = 0);
 
 /// What the simulation of a cause takes longer than its estimate, as logarithms by point.
 struct EstimatesOff {
@@ -42,11 +42,13 @@ class ValueFit {
   /// The same fit for a cause that is simulated as another is.
   FittedCause taken_for(const FittedCause& fitted, const Hypothesis& hypothesis) const;
 
+  /// The cause with what it leaves taken for the work of something unknown beside it.
+  FittedCause with_rest(FittedCause cause) const;
+
   /// Whether a cause leaves at most half of what the healthy machine leaves of the times.
   bool explains_most(const FittedCause& cause) const;
 
-  /// The best of the values to try, by estimates; nothing where the machine cannot have it. Of two
-  /// numbers, each with the other's best so far.
+  /// The best of the values to try, by estimates; nothing where the machine cannot have it.
   std::optional<FittedCause> screen(const Hypothesis& hypothesis) const;
 
   /// The best of those between as well.
@@ -62,8 +64,6 @@ class ValueFit {
   /// How one value of a cause's parameter fits; nothing where the machine cannot have it.
   using Judge = std::function<std::optional<FittedCause>(double value)>;
 
-  std::optional<FittedCause> screen_values(const Hypothesis& hypothesis) const;
-  FittedCause refined_value(FittedCause cause) const;
   std::optional<PointPredictions> simulate_all(const Deviation& change) const;
   std::optional<PointPredictions> simulate_chosen(const Deviation& change,
                                                   const PointChoice& choice) const;

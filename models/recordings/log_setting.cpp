@@ -25,8 +25,7 @@ std::string plain_value(std::string_view value) {
 /// "NCCL_ALGO=Ring".
 std::optional<LogSetting> assignment(std::string_view word) {
   const auto equals = word.find('=');
-  const bool is_read = word.starts_with("NCCL_") || word.starts_with("CUDA_LAUNCH_BLOCKING=");
-  if (!is_read || equals == std::string_view::npos) return std::nullopt;
+  if (!word.starts_with("NCCL_") || equals == std::string_view::npos) return std::nullopt;
   return LogSetting{std::string(word.substr(0, equals)), plain_value(word.substr(equals + 1)),
                     true};
 }

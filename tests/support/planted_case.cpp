@@ -67,14 +67,6 @@ double draw_value(const Hypothesis& hypothesis, std::mt19937_64& random) {
   return values.front() * std::pow(values.back() / values.front(), uniform(random));
 }
 
-/// A cause of two numbers with a second one by chance.
-Hypothesis draw_second(Hypothesis hypothesis, std::mt19937_64& random) {
-  if (!hypothesis.second) return hypothesis;
-  const std::vector<double>& values = hypothesis.second->values;
-  const double second = values.front() * std::pow(values.back() / values.front(), uniform(random));
-  return with_second(std::move(hypothesis), second);
-}
-
 /// Sizes of at least one element for each rank.
 EvidenceSeries series_of(const RecordedCall& call, const SizeRange& sizes = {}) {
   EvidenceSeries series;
@@ -187,7 +179,7 @@ PlantedCase plant(const LoadedMachine& machine, const Spread& spread, std::mt199
     const LogPredictor predictor(evidence, machine.topology, machine.cost, default_nccl_version);
     const CallCompiler& compiler = predictor.compiler_of(call);
     const auto hypotheses = hypotheses_for(compiler, call);
-    const Hypothesis hypothesis = draw_second(somewhere(draw(hypotheses, random), random), random);
+    const Hypothesis hypothesis = somewhere(draw(hypotheses, random), random);
     const double value = draw_value(hypothesis, random);
     auto planted = plant_cause(machine, predictor, healthy ? nothing_wrong() : hypothesis, value,
                                spread, random);

@@ -339,25 +339,6 @@ TEST(CauseGroups, favour_usual_values) {
   EXPECT_DOUBLE_EQ(prior_of(parameter, 0.3), 0);
 }
 
-// One that is off by 0.3 is as likely to act together with something unknown.
-TEST(CauseGroups, share_with_something_unknown) {
-  FittedCause cause = cause_of("a", {1}, 3);
-  cause.residual = 0.3;
-  EXPECT_DOUBLE_EQ(score_of_rest(cause), score_of(cause));
-  EXPECT_NEAR(group_causes({cause}, -100).front().likelihood, 0.5, 1e-9);
-}
-
-// all_reduce of four H200, one of which multiplies matrices for another process: 58, 176, 619 and
-// 2378 us alone, as measured beside the other process in whole slices of both.
-TEST(TimeSlices, make_calls_wait_for_the_other_process) {
-  const TimeSlices half{microseconds(125), 0.46};
-  const std::vector<std::pair<double, double>> calls{
-      {58.1, 177.0}, {175.6, 419.6}, {618.8, 1345.6}, {2377.8, 5151.9}};
-  for (const auto& [alone, measured] : calls) {
-    EXPECT_NEAR(in_microseconds(in_slices(microseconds(alone), half)) / measured, 1, 0.04);
-  }
-}
-
 // A cause with a fitted value must be a whole unit of log-likelihood better.
 TEST(CauseGroups, price_a_fitted_value) {
   FittedCause cause = cause_of("a", {1}, 3);
