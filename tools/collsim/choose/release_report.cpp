@@ -58,7 +58,7 @@ class ReleaseCalls {
 };
 
 void add_row(Collective collective, Bytes size, std::pair<ReleaseCalls&, ReleaseCalls&> calls,
-             std::pair<std::string, std::string> releases, Table& table) {
+             const std::pair<std::string, std::string>& releases, Table& table) {
   const Choice one = calls.first.choice(size);
   const Choice other = calls.second.choice(size);
   if (text_of(one) == text_of(other)) return;

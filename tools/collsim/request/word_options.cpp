@@ -34,9 +34,11 @@ void validate(boost::any& value, const std::vector<std::string>& texts, Schedule
 void validate(boost::any& value, const std::vector<std::string>& texts, NcclVersions* /*target*/,
               int) {
   NcclVersions versions;
-  for (const std::string& each : split(command::only_text(value, texts), ',')) {
+  const std::string text = command::only_text(value, texts);
+  for (const std::string& each : split(text, ',')) {
     versions.named.push_back(parse_nccl_version(each));
   }
+  if (text.ends_with(',')) static_cast<void>(parse_nccl_version(""));  // is none, and says so
   value = versions;
 }
 
