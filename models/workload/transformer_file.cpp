@@ -105,7 +105,7 @@ std::optional<YamlValue> ShapeReader::find(std::string_view names) const {
   const auto words = split(names, ' ');
   for (const YamlMapping& place : places_) {
     for (const std::string& name : words) {
-      const auto value = place.find(name);
+      auto value = place.find(name);
       if (value && (value->is_scalar() || value->is_sequence())) return value;
     }
   }
