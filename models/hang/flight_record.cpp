@@ -19,9 +19,8 @@ using Index = DumpValues::Index;
 using GroupRanks = std::vector<std::uint32_t>;
 
 constexpr std::string_view accepted_dump =
-    "a dump of PyTorch's Flight Recorder (TORCH_NCCL_DUMP_ON_TIMEOUT=1, _dump_nccl_trace), or a "
-    "log "
-    "with lines of its watchdog";
+    "a dump of PyTorch's Flight Recorder (TORCH_NCCL_DUMP_ON_TIMEOUT=1, _dump_nccl_trace), or "
+    "a log with lines of its watchdog";
 /// A rank beyond this is a mistake.
 constexpr std::uint32_t max_ranks = 1U << 20U;
 constexpr double nanosecond = 1e-9;   // seconds

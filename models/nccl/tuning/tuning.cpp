@@ -11,10 +11,6 @@ namespace collsim {
 
 namespace {
 
-bool is_gather(NcclFunction function) {
-  return function == NcclFunction::all_gather || function == NcclFunction::reduce_scatter;
-}
-
 /// Times that a message is passed on in a ring.
 double steps_of_ring(NcclFunction function, double ranks) {
   if (function == NcclFunction::all_reduce) return 2 * (ranks - 1);

@@ -7,11 +7,11 @@
 
 namespace collsim {
 
-namespace {
-
 bool is_gather(NcclFunction function) {
   return function == NcclFunction::all_gather || function == NcclFunction::reduce_scatter;
 }
+
+namespace {
 
 bool has_collnet(const TuningInput& input) {
   return input.environment->collnet_enabled && input.nodes > 1 &&

@@ -9,6 +9,9 @@ namespace collsim {
 inline constexpr std::string_view like_stripes_needed =
     "equally many ranks on every node, with NICs beside the same of them";
 
+/// AllGather or ReduceScatter, which have the whole of the data on one side alone.
+bool is_gather(NcclFunction function);
+
 /// Whether the release has code for the combination, so that its table has a figure.
 bool implements(NcclFunction function, NcclAlgorithm algorithm, Protocol protocol,
                 const TuningInput& input);

@@ -4,8 +4,8 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <utility>
-#include <vector>
 
 #include "models/calibration/transport.h"
 #include "models/call/rank_gpus.h"
