@@ -10,9 +10,9 @@
 #include <string_view>
 #include <utility>
 
-#include "models/diagnosis/log_predictor.h"
 #include "models/imports/machine.h"
 #include "sim/plan/collective.h"
+#include "tools/collsim/diagnose/log_predictor.h"
 
 namespace collsim::test {
 

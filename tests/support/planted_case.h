@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "models/calibration/transport.h"
-#include "models/diagnosis/diagnosis.h"
 #include "sim/topologies/topology.h"
+#include "tools/collsim/diagnose/diagnosis.h"
 
 namespace collsim::test {
 

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 /// Rooms that turn constants into files and back.
 bool may_read_constants(const std::string& file) {
   return file.starts_with("sim/cost/") || file.starts_with("models/calibration/") ||
-         file.starts_with("models/fit/");
+         file.starts_with("tools/collsim/calibrate/");
 }
 
 std::vector<std::string> lines_with_constants(const fs::path& path) {

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "models/calibration/calibration_file.h"
-#include "models/fit/parameter.h"
 #include "sim/base/data_directory.h"
+#include "tools/collsim/calibrate/parameter.h"
 
 namespace collsim {
 namespace {

@@ -14,9 +14,9 @@
 #include "models/call/prediction.h"
 #include "models/call/rank_gpus.h"
 #include "models/estimate/estimator.h"
-#include "models/trace/view_data.h"
 #include "sim/algorithms/registry.h"
 #include "sim/plan/steps.h"
+#include "tools/collsim/trace/view_data.h"
 
 namespace collsim {
 namespace {

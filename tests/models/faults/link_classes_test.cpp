@@ -9,11 +9,11 @@
 
 #include "models/calibration/transport.h"
 #include "models/call/rank_gpus.h"
-#include "models/explanation/fault_ranking.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 #include "tests/support/small_calibration.h"
 #include "tests/support/test_name.h"
+#include "tools/collsim/faults/fault_ranking.h"
 
 namespace collsim {
 namespace {

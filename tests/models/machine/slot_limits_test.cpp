@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "models/imports/machine.h"
-#include "models/planning/change.h"
+#include "tools/collsim/request/change.h"
 
 namespace collsim {
 namespace {

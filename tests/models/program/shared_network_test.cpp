@@ -8,8 +8,8 @@
 #include <string>
 
 #include "models/call/rank_gpus.h"
-#include "models/planning/change.h"
 #include "models/program/call_costs.h"
+#include "tools/collsim/request/change.h"
 
 namespace collsim {
 namespace {

@@ -8,14 +8,14 @@
 #include <set>
 #include <utility>
 
-#include "models/advice/advice.h"
-#include "models/advice/candidate_settings.h"
 #include "models/call/rank_gpus.h"
 #include "models/faults/machine_faults.h"
 #include "sim/base/input_error.h"
 #include "sim/base/parallel.h"
 #include "sim/base/text.h"
 #include "sim/base/text_stream.h"
+#include "tools/collsim/advise/advice.h"
+#include "tools/collsim/advise/candidate_settings.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"

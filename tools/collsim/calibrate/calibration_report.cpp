@@ -7,10 +7,10 @@
 #include <ostream>
 #include <string_view>
 
-#include "models/fit/fit_constants.h"
-#include "models/fit/fitted_calibration.h"
-#include "models/fit/parameter.h"
 #include "models/validation/score.h"
+#include "tools/collsim/calibrate/fit_constants.h"
+#include "tools/collsim/calibrate/fitted_calibration.h"
+#include "tools/collsim/calibrate/parameter.h"
 
 namespace collsim::command {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "models/fit/ablation.h"
-#include "models/fit/calibration_fit.h"
-#include "models/fit/held_out.h"
 #include "models/validation/validation.h"
+#include "tools/collsim/calibrate/ablation.h"
+#include "tools/collsim/calibrate/calibration_fit.h"
+#include "tools/collsim/calibrate/held_out.h"
 
 namespace collsim::command {
 

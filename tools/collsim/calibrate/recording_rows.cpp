@@ -5,10 +5,10 @@
 
 #include <utility>
 
-#include "models/diagnosis/machine_guess.h"
 #include "models/imports/machine.h"
 #include "models/validation/recorded_call.h"
 #include "sim/base/input_error.h"
+#include "tools/collsim/request/machine_guess.h"
 
 namespace collsim::command {
 

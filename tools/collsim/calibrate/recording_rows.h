@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "models/fit/fit_plan.h"
-#include "models/fit/fit_rows.h"
-#include "models/fit/fitted_calibration.h"
 #include "sim/topologies/topology.h"
+#include "tools/collsim/calibrate/fit_plan.h"
+#include "tools/collsim/calibrate/fit_rows.h"
+#include "tools/collsim/calibrate/fitted_calibration.h"
 #include "tools/collsim/request/recorded_input.h"
 
 namespace collsim::command {

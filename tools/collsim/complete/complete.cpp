@@ -9,12 +9,12 @@
 
 #include "models/nccl/settings/function.h"
 #include "models/nccl/tuning/reduction.h"
-#include "models/planning/workload.h"
-#include "models/workload/transformer_file.h"
 #include "sim/algorithms/registry.h"
 #include "sim/base/data_directory.h"
 #include "tools/collsim/core/help.h"
 #include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/plan/workload.h"
+#include "tools/collsim/train/transformer_file.h"
 
 namespace collsim::command {
 

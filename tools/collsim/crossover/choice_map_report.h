@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/crossover/choice_map.h"
+#include "tools/collsim/crossover/choice_map.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/records.h"
 #include "tools/collsim/request/call_request.h"

@@ -1,5 +1,3 @@
-#include "models/crossover/crossover.h"
-
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
@@ -14,7 +12,6 @@
 #include <vector>
 
 #include "models/call/rank_gpus.h"
-#include "models/crossover/choice_map.h"
 #include "sim/base/input_error.h"
 #include "sim/base/json_text.h"
 #include "sim/base/parallel.h"
@@ -28,7 +25,9 @@
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/crossover/choice_export.h"
+#include "tools/collsim/crossover/choice_map.h"
 #include "tools/collsim/crossover/choice_map_report.h"
+#include "tools/collsim/crossover/crossover_report.h"
 #include "tools/collsim/crossover/kernel_crossover.h"
 #include "tools/collsim/crossover/textbook_answer.h"
 #include "tools/collsim/crossover/textbook_curves.h"

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "models/call/call_compiler.h"
-#include "models/crossover/crossover.h"
 #include "sim/base/units.h"
+#include "tools/collsim/crossover/crossover_report.h"
 #include "tools/collsim/report/table.h"
 
 namespace collsim::command {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/diagnosis/run_change.h"
+#include "tools/collsim/diagnose/run_change.h"
 #include "tools/collsim/report/answer.h"
 
 namespace collsim::command {

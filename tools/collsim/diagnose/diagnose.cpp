@@ -6,7 +6,6 @@
 #include <ostream>
 #include <utility>
 
-#include "models/diagnosis/run_change.h"
 #include "models/recordings/readers.h"
 #include "sim/base/input_error.h"
 #include "tools/collsim/core/format.h"
@@ -17,6 +16,7 @@
 #include "tools/collsim/diagnose/diagnosis_report.h"
 #include "tools/collsim/diagnose/log_diagnosis.h"
 #include "tools/collsim/diagnose/log_files.h"
+#include "tools/collsim/diagnose/run_change.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/request/word_options.h"
 

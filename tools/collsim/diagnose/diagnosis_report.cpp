@@ -8,9 +8,9 @@
 #include <set>
 #include <utility>
 
-#include "models/diagnosis/place_text.h"
 #include "models/nccl/settings/environment.h"
 #include "sim/plan/collective.h"
+#include "tools/collsim/diagnose/place_text.h"
 
 namespace collsim::command {
 

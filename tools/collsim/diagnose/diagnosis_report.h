@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "models/diagnosis/diagnosis.h"
-#include "models/diagnosis/like_runs.h"
+#include "tools/collsim/diagnose/diagnosis.h"
+#include "tools/collsim/diagnose/like_runs.h"
 #include "tools/collsim/report/answer.h"
 
 namespace collsim::command {

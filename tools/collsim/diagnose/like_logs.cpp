@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "models/diagnosis/slow_hosts.h"
+#include "tools/collsim/diagnose/slow_hosts.h"
 
 namespace collsim::command {
 

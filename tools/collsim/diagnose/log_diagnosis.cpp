@@ -11,10 +11,6 @@
 
 #include "models/calibration/calibration_choice.h"
 #include "models/calibration/transport.h"
-#include "models/diagnosis/contradictions.h"
-#include "models/diagnosis/correctness.h"
-#include "models/diagnosis/log_check.h"
-#include "models/diagnosis/machine_guess.h"
 #include "models/imports/import.h"
 #include "models/imports/machine.h"
 #include "models/recordings/named_rows.h"
@@ -27,8 +23,12 @@
 #include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/waiting.h"
+#include "tools/collsim/diagnose/contradictions.h"
+#include "tools/collsim/diagnose/correctness.h"
 #include "tools/collsim/diagnose/like_logs.h"
+#include "tools/collsim/diagnose/log_check.h"
 #include "tools/collsim/request/collective_option.h"
+#include "tools/collsim/request/machine_guess.h"
 #include "tools/collsim/request/recorded_input.h"
 #include "tools/collsim/request/word_options.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/diagnosis/log_facts.h"
+#include "models/recordings/log_facts.h"
 #include "models/recordings/recording.h"
 #include "sim/base/text_file.h"
 

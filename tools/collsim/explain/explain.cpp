@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <ostream>
 
-#include "models/explanation/explanation.h"
 #include "models/scenario/scenario.h"
 #include "sim/base/input_error.h"
 #include "sim/fabric/engine.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
+#include "tools/collsim/explain/explanation.h"
 #include "tools/collsim/explain/explanation_report.h"
 #include "tools/collsim/explain/kernel_explanation.h"
 #include "tools/collsim/explain/user_buffers.h"

@@ -3,7 +3,7 @@
 #include <iosfwd>
 #include <span>
 
-#include "models/explanation/explanation.h"
+#include "tools/collsim/explain/explanation.h"
 #include "tools/collsim/report/call_rows.h"
 #include "tools/collsim/report/records.h"
 #include "tools/collsim/request/call_request.h"

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "models/call/call_compiler.h"
-#include "models/explanation/explanation.h"
 #include "models/nccl/user_registration.h"
+#include "tools/collsim/explain/explanation.h"
 #include "tools/collsim/report/records.h"
 
 namespace collsim::command {

@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "models/explanation/fault_ranking.h"
 #include "sim/base/input_error.h"
 #include "sim/base/parallel.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
+#include "tools/collsim/faults/fault_ranking.h"
 #include "tools/collsim/faults/faults_page.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/call_rows.h"

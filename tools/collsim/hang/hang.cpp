@@ -3,13 +3,13 @@
 
 #include <ostream>
 
-#include "models/hang/dump_files.h"
-#include "models/hang/hang_analysis.h"
 #include "sim/base/input_error.h"
 #include "sim/base/units.h"
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/hang/dump_files.h"
+#include "tools/collsim/hang/hang_analysis.h"
 #include "tools/collsim/hang/hang_report.h"
 #include "tools/collsim/hang/hang_words.h"
 #include "tools/collsim/report/answer.h"

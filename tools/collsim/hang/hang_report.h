@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/hang/hang_analysis.h"
+#include "tools/collsim/hang/hang_analysis.h"
 #include "tools/collsim/report/answer.h"
 
 namespace collsim::command {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/hang/hang_analysis.h"
+#include "tools/collsim/hang/hang_analysis.h"
 
 namespace collsim::command {
 

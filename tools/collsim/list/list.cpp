@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "models/calibration/transport.h"
-#include "models/workload/transformer_file.h"
 #include "sim/algorithms/registry.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/did_you_mean.h"
@@ -18,6 +17,7 @@
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/records.h"
+#include "tools/collsim/train/transformer_file.h"
 
 namespace collsim::command {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "models/exchange/port_exchange.h"
 #include "sim/base/units.h"
+#include "tools/collsim/moe/port_exchange.h"
 #include "tools/collsim/report/answer.h"
 
 namespace collsim::command {

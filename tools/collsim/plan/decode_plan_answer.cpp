@@ -6,8 +6,6 @@
 #include <ostream>
 #include <utility>
 
-#include "models/workload/step_range.h"
-#include "models/workload/transformer_file.h"
 #include "sim/base/input_error.h"
 #include "sim/base/json_text.h"
 #include "tools/collsim/core/format.h"
@@ -16,6 +14,8 @@
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/core/warnings.h"
 #include "tools/collsim/report/answer.h"
+#include "tools/collsim/train/step_range.h"
+#include "tools/collsim/train/transformer_file.h"
 
 namespace collsim::command {
 

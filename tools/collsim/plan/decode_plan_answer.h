@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/workload/decode_plan.h"
+#include "tools/collsim/plan/decode_plan.h"
 
 namespace collsim::command {
 

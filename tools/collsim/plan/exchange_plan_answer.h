@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/planning/exchange_plan.h"
+#include "tools/collsim/plan/exchange_plan.h"
 
 namespace collsim::command {
 

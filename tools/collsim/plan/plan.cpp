@@ -10,9 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "models/planning/capacity_plan.h"
-#include "models/planning/change.h"
-#include "models/workload/transformer_file.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/division.h"
 #include "sim/base/input_error.h"
@@ -28,6 +25,7 @@
 #include "tools/collsim/core/variables_option.h"
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/core/warnings.h"
+#include "tools/collsim/plan/capacity_plan.h"
 #include "tools/collsim/plan/decode_plan_answer.h"
 #include "tools/collsim/plan/exchange_plan_answer.h"
 #include "tools/collsim/plan/plan_report.h"
@@ -35,8 +33,10 @@
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/records.h"
 #include "tools/collsim/request/call_request.h"
+#include "tools/collsim/request/change.h"
 #include "tools/collsim/request/collective_option.h"
 #include "tools/collsim/request/word_options.h"
+#include "tools/collsim/train/transformer_file.h"
 
 namespace collsim::command {
 

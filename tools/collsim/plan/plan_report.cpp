@@ -11,7 +11,7 @@
 
 #include "models/calibration/error_table.h"
 #include "models/calibration/scaling_error.h"
-#include "models/planning/network_words.h"
+#include "tools/collsim/plan/network_words.h"
 #include "tools/collsim/plan/plan_chart.h"
 #include "tools/collsim/report/answer.h"
 

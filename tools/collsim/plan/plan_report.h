@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "models/planning/capacity_plan.h"
+#include "tools/collsim/plan/capacity_plan.h"
 #include "tools/collsim/report/answer.h"
 
 namespace collsim::command {

@@ -8,7 +8,6 @@
 #include <ostream>
 #include <utility>
 
-#include "models/workload/transformer_file.h"
 #include "sim/base/input_error.h"
 #include "sim/base/number.h"
 #include "sim/base/text.h"
@@ -19,6 +18,7 @@
 #include "tools/collsim/core/warnings.h"
 #include "tools/collsim/plan/step_plan_report.h"
 #include "tools/collsim/report/answer.h"
+#include "tools/collsim/train/transformer_file.h"
 
 namespace collsim::command {
 

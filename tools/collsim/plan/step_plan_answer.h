@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/workload/step_plan.h"
+#include "tools/collsim/plan/step_plan.h"
 
 namespace collsim::command {
 

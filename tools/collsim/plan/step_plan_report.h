@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "models/workload/step_plan.h"
+#include "tools/collsim/plan/step_plan.h"
 #include "tools/collsim/report/answer.h"
 
 namespace collsim::command {

@@ -4,15 +4,15 @@
 #include <map>
 #include <ostream>
 
-#include "models/job_trace/job_trace.h"
-#include "models/job_trace/trace_files.h"
-#include "models/job_trace/trace_summary.h"
 #include "sim/base/input_error.h"
 #include "sim/base/units.h"
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/replay/job_trace.h"
 #include "tools/collsim/replay/replayed_step.h"
+#include "tools/collsim/replay/trace_files.h"
+#include "tools/collsim/replay/trace_summary.h"
 #include "tools/collsim/report/answer.h"
 
 namespace collsim::command {

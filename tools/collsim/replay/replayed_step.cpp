@@ -10,13 +10,13 @@
 #include "models/imports/machine.h"
 #include "models/imports/machine_parts.h"
 #include "models/program/call_program_text.h"
-#include "models/workload/gpu_kernels.h"
 #include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/variables_option.h"
+#include "tools/collsim/train/gpu_kernels.h"
 
 namespace collsim::command {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "models/job_trace/job_trace.h"
-#include "models/job_trace/trace_replay.h"
+#include "tools/collsim/replay/job_trace.h"
+#include "tools/collsim/replay/trace_replay.h"
 #include "tools/collsim/report/answer.h"
 
 namespace collsim::command {

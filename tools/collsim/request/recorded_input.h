@@ -3,10 +3,10 @@
 #include <iosfwd>
 #include <string>
 
-#include "models/diagnosis/log_facts.h"
-#include "models/diagnosis/machine_guess.h"
+#include "models/recordings/log_facts.h"
 #include "models/recordings/recording.h"
 #include "sim/topologies/topology.h"
+#include "tools/collsim/request/machine_guess.h"
 
 namespace collsim::command {
 

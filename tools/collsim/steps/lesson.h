@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "models/bounds/traffic_formula.h"
-#include "models/trace/call_trace.h"
-#include "models/trace/state_chart.h"
-#include "models/trace/step_messages.h"
-#include "models/trace/textbook_timeline.h"
 #include "sim/plan/plan.h"
 #include "sim/plan/steps.h"
 #include "tools/collsim/request/call_request.h"
+#include "tools/collsim/trace/call_trace.h"
+#include "tools/collsim/trace/state_chart.h"
+#include "tools/collsim/trace/step_messages.h"
+#include "tools/collsim/trace/textbook_timeline.h"
 
 namespace collsim::command {
 

@@ -7,9 +7,9 @@
 #include <optional>
 #include <utility>
 
-#include "models/sweep/sweep_range.h"
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
+#include "tools/collsim/sweep/sweep_range.h"
 
 namespace collsim::command {
 

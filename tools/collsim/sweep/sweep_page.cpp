@@ -9,10 +9,10 @@
 #include <set>
 #include <utility>
 
-#include "models/sweep/sweep_range.h"
 #include "sim/base/json_text.h"
 #include "sim/base/units.h"
 #include "tools/collsim/report/answer.h"
+#include "tools/collsim/sweep/sweep_range.h"
 
 namespace collsim::command {
 

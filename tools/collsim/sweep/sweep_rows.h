@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "models/predict/predictor.h"
-#include "models/sweep/sweep_space.h"
 #include "tools/collsim/report/records.h"
 #include "tools/collsim/request/call_request.h"
 #include "tools/collsim/request/engine_name.h"
+#include "tools/collsim/sweep/sweep_space.h"
 
 namespace collsim::command {
 

@@ -5,8 +5,6 @@
 #include <ostream>
 
 #include "models/call/prediction.h"
-#include "models/trace/perfetto.h"
-#include "models/trace/trace_counters.h"
 #include "sim/base/input_error.h"
 #include "sim/execution/effort.h"
 #include "tools/collsim/core/numbers.h"
@@ -18,6 +16,8 @@
 #include "tools/collsim/core/time_limit.h"
 #include "tools/collsim/request/call_options.h"
 #include "tools/collsim/request/call_request.h"
+#include "tools/collsim/trace/perfetto.h"
+#include "tools/collsim/trace/trace_counters.h"
 
 namespace collsim::command {
 

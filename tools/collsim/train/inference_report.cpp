@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/workload/step_range.h"
+#include "tools/collsim/train/step_range.h"
 
 namespace collsim::command {
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "models/workload/inference.h"
+#include "tools/collsim/train/inference.h"
 #include "tools/collsim/train/step_report.h"
 
 namespace collsim::command {

@@ -10,9 +10,6 @@
 #include "models/faults/machine_faults.h"
 #include "models/imports/machine.h"
 #include "models/imports/machine_parts.h"
-#include "models/planning/change.h"
-#include "models/planning/prices.h"
-#include "models/workload/transformer_file.h"
 #include "sim/base/input_error.h"
 #include "sim/base/number.h"
 #include "sim/topologies/loader.h"
@@ -21,6 +18,9 @@
 #include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/size_option.h"
 #include "tools/collsim/core/variables_option.h"
+#include "tools/collsim/request/change.h"
+#include "tools/collsim/request/prices.h"
+#include "tools/collsim/train/transformer_file.h"
 
 namespace collsim::command {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "models/workload/inference.h"
-#include "models/workload/training_step.h"
+#include "tools/collsim/train/inference.h"
 #include "tools/collsim/train/step_report.h"
+#include "tools/collsim/train/training_step.h"
 
 namespace collsim::command {
 

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <ostream>
 
-#include "models/workload/step_range.h"
+#include "tools/collsim/train/step_range.h"
 
 namespace collsim::command {
 

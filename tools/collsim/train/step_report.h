@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "models/program/program_schedule.h"
-#include "models/workload/published_steps.h"
-#include "models/workload/training_step.h"
 #include "tools/collsim/report/answer.h"
+#include "tools/collsim/train/published_steps.h"
+#include "tools/collsim/train/training_step.h"
 
 namespace collsim::command {
 

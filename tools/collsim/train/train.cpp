@@ -8,8 +8,6 @@
 
 #include "models/program/call_program_yaml.h"
 #include "models/program/program_trace.h"
-#include "models/workload/inference.h"
-#include "models/workload/training_step.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "tools/collsim/core/format.h"
@@ -20,10 +18,12 @@
 #include "tools/collsim/core/warnings.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/request/program_check.h"
+#include "tools/collsim/train/inference.h"
 #include "tools/collsim/train/inference_report.h"
 #include "tools/collsim/train/step_options.h"
 #include "tools/collsim/train/step_page.h"
 #include "tools/collsim/train/step_report.h"
+#include "tools/collsim/train/training_step.h"
 #include "tools/collsim/train/what_if.h"
 
 namespace collsim::command {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "models/planning/change.h"
 #include "sim/base/input_error.h"
+#include "tools/collsim/request/change.h"
 #include "tools/collsim/train/step_options.h"
 
 namespace collsim::command {

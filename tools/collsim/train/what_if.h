@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "models/workload/training_step.h"
 #include "tools/collsim/report/answer.h"
+#include "tools/collsim/train/training_step.h"
 
 namespace collsim::command {
 

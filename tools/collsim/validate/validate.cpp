@@ -8,7 +8,6 @@
 
 #include "models/calibration/calibration_choice.h"
 #include "models/calibration/transport.h"
-#include "models/diagnosis/correctness.h"
 #include "models/imports/machine.h"
 #include "models/recordings/named_rows.h"
 #include "models/recordings/recording.h"
@@ -23,6 +22,7 @@
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/core/warnings.h"
+#include "tools/collsim/diagnose/correctness.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/request/collective_option.h"
 #include "tools/collsim/request/recorded_input.h"

@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "models/validation/comparison.h"
 #include "models/validation/score.h"
 #include "models/validation/validation.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/records.h"
+#include "tools/collsim/validate/comparison.h"
 
 namespace collsim::command {
 

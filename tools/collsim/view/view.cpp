@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "models/call/prediction.h"
-#include "models/trace/view_data.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text_file.h"
@@ -25,6 +24,7 @@
 #include "tools/collsim/request/algorithm_plan.h"
 #include "tools/collsim/request/call_options.h"
 #include "tools/collsim/request/call_request.h"
+#include "tools/collsim/trace/view_data.h"
 
 namespace collsim::command {
 

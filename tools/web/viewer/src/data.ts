@@ -1,4 +1,4 @@
-// What the page shows, as models/trace/view_data.cpp writes it. Times are microseconds.
+// What the page shows, as tools/collsim/trace/view_data.cpp writes it. Times are microseconds.
 
 export interface Device {
   id: number;

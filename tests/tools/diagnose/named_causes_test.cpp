@@ -1,0 +1,210 @@
+// Causes that are simulated alike are told apart by lines of the log; two at once are found.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "models/calibration/transport.h"
+#include "models/imports/machine.h"
+#include "tools/collsim/diagnose/diagnosis.h"
+
+namespace collsim {
+namespace {
+
+/// All-reduce of 16 ranks on two DGX H100, at four sizes.
+class TwoHosts : public testing::Test {
+ protected:
+  TwoHosts() {
+    EvidenceSeries& series = evidence.series.emplace_back();
+    series.call.nodes = 2;
+    series.call.ranks = 16;
+    for (const std::int64_t mib : {1, 8, 32, 256}) {
+      EvidencePoint point;
+      point.size.count = mib << 20;
+      series.points.push_back(point);
+    }
+  }
+
+  std::vector<Hypothesis> hypotheses() const {
+    return hypotheses_for(predictor.compiler_of(evidence.series[0].call), evidence.series[0].call);
+  }
+  /// Takes what a change predicts for what was measured.
+  void measure(const Deviation& change) {
+    const auto simulated = predictor.simulate(change, points);
+    ASSERT_TRUE(simulated);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      evidence.series[0].points[i].measured.value = std::exp(simulated->log_times[i]);
+    }
+  }
+  std::vector<CauseGroup> groups(const LogFacts& facts) const {
+    std::vector<Hypothesis> all = hypotheses();
+    weigh_by_facts(facts, {}, all);
+    return group_causes(fit_causes(predictor, all, points, load_spread()), -100);
+  }
+
+  const Topology topology = load_machine("dgx-h100-x4").topology;
+  const Calibration cost = calibration_for(topology);
+  Evidence evidence{};
+  const LogPredictor predictor{evidence, topology, cost, default_nccl_version};
+  const std::vector<PointIndex> points{{0, 0}, {0, 1}, {0, 2}, {0, 3}};
+};
+
+TEST(CauseTable, rows_name_causes_and_lines_that_there_are) {
+  const std::vector<CauseRow> rows = load_causes();
+  LogFacts facts;
+  facts.any = true;  // and no other line, so that every word of a row is looked up
+  for (const CauseRow& row : rows) {
+    const std::string& alone = row.like.empty() ? row.cause : row.like;
+    EXPECT_EQ(cause_row(rows, alone).cause, alone);
+    std::vector<Hypothesis> one(1);
+    one.front().signs = row.signs;
+    EXPECT_NO_THROW(weigh_by_facts(facts, {}, one)) << row.cause;
+  }
+}
+
+const Hypothesis& named(const std::vector<Hypothesis>& all, const std::string& cause) {
+  return *std::find_if(all.begin(), all.end(),
+                       [&](const Hypothesis& each) { return each.cause == cause; });
+}
+
+TEST_F(TwoHosts, have_a_check_and_a_remedy_for_every_cause) {
+  for (const Hypothesis& each : hypotheses()) {
+    EXPECT_FALSE(each.check.empty()) << each.cause;
+    EXPECT_FALSE(each.remedy.empty()) << each.cause;
+  }
+}
+
+// NICs at 0.4 of their rate: lines say which of the ways to lose GPUDirect it is.
+TEST_F(TwoHosts, name_why_gpudirect_is_off) {
+  measure(named(hypotheses(), "no-gpudirect").change(0.4));
+  LogFacts facts;
+  facts.any = true;
+  facts.transports[LogTransport::rdma] = {2, "line"};
+  facts.too_far = {1, "GPU Direct RDMA Disabled for GPU 0 / HCA 1 (distance 7 > 5)"};
+  EXPECT_EQ(groups(facts).front().causes.front().hypothesis.cause, "gdr-level");
+  facts.too_far = {};
+  facts.no_gpudirect = true;
+  EXPECT_EQ(groups(facts).front().causes.front().hypothesis.cause, "no-peermem");
+  facts.no_gpudirect = false;
+  facts.transports.clear();
+  facts.transports[LogTransport::rdma_gpudirect] = {2, "line"};
+  const std::string with_gpudirect = groups(facts).front().causes.front().hypothesis.cause;
+  EXPECT_NE(with_gpudirect, "no-gpudirect");
+  EXPECT_NE(with_gpudirect, "no-peermem");
+}
+
+// One host of two has lost it: the line says which.
+TEST_F(TwoHosts, name_the_host_without_gpudirect) {
+  LogFacts facts;
+  facts.any = true;
+  facts.transports[LogTransport::rdma_gpudirect] = {2, "line"};
+  facts.transports[LogTransport::rdma] = {2, "line"};
+  facts.hosts_with_gpudirect = {"h1"};
+  facts.hosts_without_gpudirect = {"h2"};
+  std::vector<Hypothesis> all = hypotheses();
+  const double before = named(all, "no-peermem").weight;
+  weigh_by_facts(facts, {}, all);
+  EXPECT_GT(named(all, "no-peermem").weight, 100 * before);
+  EXPECT_NE(named(all, "no-peermem").text.find("on h2"), std::string::npos);
+}
+
+// NCCL lists two NICs of eight; or all of them, of which one is a bond.
+TEST_F(TwoHosts, weigh_nics_by_what_nccl_lists) {
+  std::vector<Hypothesis> all = hypotheses();
+  const double fewer = named(all, "fewer-nics").weight;
+  const double bonded = named(all, "bonded-ports").weight;
+  LogFacts facts;
+  facts.any = true;
+  facts.nics = {"mlx5_0", "mlx5_1"};
+  weigh_by_facts(facts, {}, all);
+  EXPECT_GT(named(all, "fewer-nics").weight, 100 * fewer);
+  EXPECT_EQ(named(all, "bonded-ports").weight, bonded);
+  facts.nics = {"mlx5_bond_0", "mlx5_1", "mlx5_2", "mlx5_3",
+                "mlx5_4",      "mlx5_5", "mlx5_6", "mlx5_7"};
+  all = hypotheses();
+  weigh_by_facts(facts, {}, all);
+  EXPECT_LT(named(all, "fewer-nics").weight, 0.1 * fewer);
+  EXPECT_GT(named(all, "bonded-ports").weight, 10 * bonded);
+}
+
+// A process that is bound to one core has none left for the thread that sends.
+TEST_F(TwoHosts, weigh_the_sending_thread_by_its_cores) {
+  std::vector<Hypothesis> all = hypotheses();
+  const double before = named(all, "slow-proxy").weight;
+  LogFacts facts;
+  facts.any = true;
+  facts.cores = 1;
+  weigh_by_facts(facts, {}, all);
+  EXPECT_GT(named(all, "slow-proxy").weight, 100 * before);
+}
+
+// A setting that names one NIC of eight is as good as NCCL's list of them. What is excluded, or
+// what several names begin with, says nothing of how many are left.
+TEST_F(TwoHosts, count_the_nics_that_a_setting_names) {
+  const double before = named(hypotheses(), "fewer-nics").weight;
+  std::vector<Hypothesis> all = hypotheses();
+  weigh_by_facts({}, {{"NCCL_IB_HCA", "mlx5_0:1"}}, all);
+  const Hypothesis& one = named(all, "fewer-nics");
+  EXPECT_GT(one.weight, 100 * before);
+  EXPECT_EQ(one.parameter->values, std::vector<double>{1});
+  EXPECT_NE(one.text.find("NCCL_IB_HCA=mlx5_0:1"), std::string::npos) << one.text;
+  for (const char* const list : {"^mlx5_0", "mlx5", "mlx5_0,mlx5_"}) {
+    all = hypotheses();
+    weigh_by_facts({}, {{"NCCL_IB_HCA", list}}, all);
+    EXPECT_LT(named(all, "fewer-nics").weight, 100 * before) << list;
+    EXPECT_GT(named(all, "fewer-nics").parameter->values.size(), 1U) << list;
+  }
+}
+
+// One NIC is used, and times are half as long again as predicted, which other causes fit better.
+TEST_F(TwoHosts, are_told_first_what_the_log_shows) {
+  const Hypothesis fewer = named(hypotheses(), "fewer-nics");
+  measure(fewer.change(1));
+  for (EvidencePoint& point : evidence.series[0].points) point.measured.value *= 1.5;
+  LogFacts facts;
+  facts.any = true;
+  facts.nics = {"mlx5_0"};
+  const auto found = groups(facts);
+  EXPECT_EQ(found.front().causes.front().hypothesis.cause, "fewer-nics");
+  EXPECT_EQ(found.front().causes.front().value, 1);
+}
+
+// The same of a process on one core, of whose messages each comes later.
+TEST_F(TwoHosts, are_told_of_one_core_before_a_slow_part) {
+  measure(named(hypotheses(), "slow-messages").change(40));
+  for (EvidencePoint& point : evidence.series[0].points) point.measured.value *= 1.3;
+  LogFacts facts;
+  facts.any = true;
+  facts.cores = 1;
+  EXPECT_EQ(groups(facts).front().causes.front().hypothesis.cause, "slow-proxy");
+}
+
+// Forty microseconds a message, whatever its size.
+TEST_F(TwoHosts, tell_late_messages_from_a_low_rate) {
+  measure(named(hypotheses(), "slow-messages").change(40));
+  const auto found = groups({});
+  const FittedCause& first = found.front().causes.front();
+  EXPECT_EQ(first.hypothesis.cause, "slow-messages");
+  EXPECT_NEAR(first.value, 40, 4);
+}
+
+// A slow network and a late rank: the one alone is wrong of small sizes, the other of large ones.
+TEST_F(TwoHosts, may_have_two_causes_at_once) {
+  std::vector<Hypothesis> some = hypotheses();
+  std::erase_if(some, [](const Hypothesis& each) {
+    return each.cause != "slow-network" && each.cause != "late-rank" && each.cause != "slow-slot";
+  });
+  Deviation both = named(some, "slow-network").change(0.05);
+  both.faults.ranks = named(some, "late-rank").change(5000).faults.ranks;
+  measure(both);
+  const auto found = fit_causes(predictor, some, points, load_spread());
+  EXPECT_NE(found.front().hypothesis.cause.find('+'), std::string::npos)
+      << found.front().hypothesis.text;
+  EXPECT_LT(found.front().residual, 0.1);
+}
+
+}  // namespace
+}  // namespace collsim

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tools/collsim/diagnose/fitted_cause.h"
+#include "tools/collsim/diagnose/spread.h"
+
+namespace collsim {
+
+/// How much work fitting may be.
+struct FitEffort {
+  std::size_t max = 24;                 ///< causes that are simulated: those that estimates favour
+  std::size_t first = 8;                ///< of them, that may take more messages
+  std::uint64_t messages = 1'500'000;   ///< of all simulations, after which no more begin
+  std::uint64_t for_first = 2'000'000;  ///< the same for the first ones
+  /// GPUs of machines on which the first cause of all is simulated even after that: of that many it
+  /// takes seconds, of 1,440 half a minute.
+  std::size_t gpus_beyond = 256;
+  std::uint64_t of_one = 60'000;  ///< of one cause with one value; but for three sizes
+};
+
+/// Fits every cause to the points: first by estimates, times what the simulation of the healthy
+/// machine is off by; then the likeliest by simulation. Causes that the machine cannot have, or
+/// under which a call never ends, are left out. The likeliest first.
+std::vector<FittedCause> fit_causes(const LogPredictor& predictor,
+                                    const std::vector<Hypothesis>& hypotheses,
+                                    const std::vector<PointIndex>& points, const Spread& spread,
+                                    const FitEffort& effort = {});
+
+}  // namespace collsim

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "models/recordings/log_facts.h"
+#include "models/recordings/recording.h"
+#include "models/validation/validation.h"
+
+namespace collsim {
+
+/// What a recording says of the data that calls handed out, whatever machine it is of.
+struct Correctness {
+  std::size_t wrong_rows = 0;
+  std::string first;                ///< of them: "line 17, 8388608 B, in place"
+  std::vector<std::string> causes;  ///< that its settings show, one sentence each
+
+  bool is_wrong() const { return wrong_rows > 0; }
+};
+
+/// Of the rows that the options do not exclude. `facts` are those of NCCL's log; a setting can be
+/// theirs or a row's.
+Correctness correctness_of(const Recording& recording, const LogFacts& facts,
+                           const ValidationOptions& options = {});
+
+/// "2 of 4 times are of wrong results, the first in line 17, 8388608 B, in place", and the causes.
+std::string describe(const Correctness& correctness, const Recording& recording);
+
+}  // namespace collsim

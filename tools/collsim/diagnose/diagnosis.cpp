@@ -1,0 +1,469 @@
+#include "tools/collsim/diagnose/diagnosis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <iterator>
+
+#include "sim/base/input_error.h"
+#include "sim/base/median.h"
+#include "sim/base/text.h"
+#include "tools/collsim/diagnose/contradictions.h"
+#include "tools/collsim/diagnose/setting_gain.h"
+#include "tools/collsim/diagnose/shown_causes.h"
+#include "tools/collsim/diagnose/value_fit.h"
+
+namespace collsim {
+
+namespace {
+
+/// What times are held against: the spread of the class, and the one that is wide enough for rules
+/// of another release as well.
+struct Spreads {
+  Spread known;  ///< of the class, were the machine known: its fast end counts
+  Spread of_class;
+  Spread widened;
+};
+
+/// The times of a series on the healthy machine, in the order of its points; nothing where it
+/// cannot be predicted.
+std::vector<HealthyTime> healthy_times(const LogPredictor& predictor, std::size_t number,
+                                       HealthyTimes& known) {
+  const EvidenceSeries& series = predictor.evidence().series[number];
+  std::vector<PointIndex> missing;
+  for (std::size_t p = 0; p < series.points.size(); ++p) {
+    if (!known.contains({series.call, series.points[p].size})) missing.push_back({number, p});
+  }
+  if (!missing.empty()) {
+    const auto predicted = predictor.simulate({}, missing);
+    if (!predicted) return {};
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+      known[{series.call, series.points[missing[i].point].size}] = {
+          predicted->log_times[i], predicted->places[i].trust, predicted->places[i].medium};
+    }
+  }
+  std::vector<HealthyTime> times;
+  for (const EvidencePoint& point : series.points) {
+    times.push_back(known.at({series.call, point.size}));
+  }
+  return times;
+}
+
+/// NCCL copies 16 bytes at a time only where all buffers begin at a multiple of them.
+constexpr std::int64_t whole_pack = 16;
+
+/// Whether ranks read or write parts of a buffer that do not begin at a multiple of 16 bytes: NCCL
+/// then moves them element by element, which is not simulated (NCCL src/device/common_kernel.h).
+bool has_odd_parts(const RecordedCall& call, Bytes size) {
+  const bool has_parts =
+      call.collective == Collective::all_gather || call.collective == Collective::reduce_scatter ||
+      call.collective == Collective::all_to_all || call.collective == Collective::gather ||
+      call.collective == Collective::scatter;
+  return has_parts && size.count / call.ranks % whole_pack != 0;
+}
+
+/// What such parts may cost, as a logarithm: runs of 12 V100 have 0.42 to 0.46 of the expected
+/// busbw where parts begin at multiples of four bytes, 0.46 to 0.58 at those of eight.
+double alarm_of_odd_parts() {
+  constexpr double least = 0.4;
+  return -std::log(least);
+}
+
+/// Every size of every series on the healthy machine.
+std::vector<DiagnosedSize> compare(const LogPredictor& predictor, const Spreads& spreads,
+                                   HealthyTimes& known, Diagnosis& diagnosis) {
+  std::vector<DiagnosedSize> sizes;
+  const Evidence& evidence = predictor.evidence();
+  for (std::size_t s = 0; s < evidence.series.size(); ++s) {
+    const EvidenceSeries& series = evidence.series[s];
+    const std::vector<HealthyTime> times = healthy_times(predictor, s, known);
+    if (times.empty()) {
+      diagnosis.notes.push_back(fmt::format("{} of {} ranks cannot be predicted on this machine",
+                                            to_string(series.call.collective), series.call.ranks));
+      continue;
+    }
+    const RecordedBounds bounds(series.call, predictor.topology());
+    for (std::size_t p = 0; p < times.size(); ++p) {
+      DiagnosedSize size;
+      size.series = s;
+      size.point = series.points[p];
+      size.expected = Seconds{std::exp(times[p].log_time)};
+      size.bound = bounds.of(size.point.size);
+      size.trust = times[p].trust;
+      size.medium = times[p].medium;
+      const auto range =
+          error_range(spreads.known.ranges, size.trust, size.medium, size.point.size);
+      size.known = range ? std::max(0.0, -std::log(range->low)) : 0;
+      size.spread = spreads.of_class.healthy(size.trust, size.medium, size.point.size);
+      // Releases differ by what NCCL chooses. Of large calls that is the algorithm.
+      const bool is_forced = series.call.variables.contains("NCCL_ALGO");
+      const bool is_widened = !is_forced || size.point.size < bandwidth_bound;
+      const Spread& spread = is_widened ? spreads.widened : spreads.of_class;
+      size.alarm = spread.alarm(size.trust, size.medium, size.point.size);
+      if (has_odd_parts(series.call, size.point.size)) {
+        size.alarm = std::max(size.alarm, alarm_of_odd_parts());
+      }
+      size.verdict = verdict_of(size);
+      sizes.push_back(size);
+    }
+  }
+  return sizes;
+}
+
+/// At most so many points, as many of each series, from its smallest to its largest size.
+std::vector<PointIndex> chosen_points(const std::vector<DiagnosedSize>& sizes,
+                                      const Evidence& evidence, std::size_t most) {
+  std::map<std::size_t, std::size_t> judged;
+  for (const DiagnosedSize& size : sizes) ++judged[size.series];
+  std::vector<PointIndex> points;
+  if (judged.empty()) return points;
+  const std::size_t series = std::min(judged.size(), std::max<std::size_t>(1, most / 4));
+  const std::size_t each = std::max<std::size_t>(4, most / series);
+  for (std::size_t i = 0; i < series; ++i) {
+    const std::size_t s =
+        std::next(judged.begin(), static_cast<std::ptrdiff_t>(i * judged.size() / series))->first;
+    const std::size_t count = evidence.series[s].points.size();
+    const std::size_t taken = std::min(each, count);
+    for (std::size_t p = 0; p < taken; ++p) {
+      points.push_back({s, taken == 1 ? count - 1 : p * (count - 1) / (taken - 1)});
+    }
+  }
+  return points;
+}
+
+/// Of the likeliest causes the first two that a call tells apart: the first ones may tie for every
+/// call.
+std::optional<NextMeasurement> next_of(const LogPredictor& predictor, const Diagnosis& diagnosis) {
+  constexpr std::size_t tried = 4;
+  std::vector<const FittedCause*> causes;
+  std::vector<std::size_t> places;
+  std::size_t place = 0;
+  for (const CauseGroup& group : diagnosis.causes) {
+    for (const FittedCause& cause : group.causes) {
+      const std::string& effect = cause.hypothesis.effect;
+      const bool is_twin = std::any_of(causes.begin(), causes.end(), [&](const FittedCause* each) {
+        return !effect.empty() && each->hypothesis.effect == effect;
+      });
+      if (!is_twin && causes.size() < tried) {
+        causes.push_back(&cause);
+        places.push_back(place);
+      }
+      ++place;
+    }
+  }
+  for (std::size_t j = 1; j < causes.size(); ++j) {
+    for (std::size_t i = 0; i < j; ++i) {
+      auto next = next_measurement(predictor, diagnosis.calls.front(), *causes[i], *causes[j]);
+      if (!next) continue;
+      next->one = places[i];
+      next->other = places[j];
+      return next;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Looks for causes of the first call, by the times of all.
+class CauseSearch {
+ public:
+  CauseSearch(const DiagnosisInput& input, const LogPredictor& predictor, const Spread& spread,
+              const std::vector<DiagnosedSize>& sizes)
+      : predictor_(predictor),
+        spread_(spread),
+        points_(chosen_points(sizes, predictor.evidence(), input.max_points)) {
+    const Evidence& evidence = predictor.evidence();
+    const RecordedCall& call = evidence.series[points_.front().series].call;
+    hypotheses_ = hypotheses_for(predictor.compiler_of(call), call);
+    weigh_by_facts(*input.facts, evidence.taken_away, hypotheses_);
+    // What all hosts have, other runs would have had as well.
+    constexpr double of_all_hosts = 0.1;
+    for (Hypothesis& each : hypotheses_) {
+      if (input.one_is_slow && each.places.empty()) each.weight *= of_all_hosts;
+    }
+  }
+
+  /// Whether a cause that the log shows (a line, a setting) fits its times better than no cause,
+  /// and makes them slower by more than a tenth.
+  bool is_shown() const {
+    constexpr double shown = 10;  // times as likely as others
+    constexpr double better = 2;  // of the log-likelihood
+    constexpr double slower = 0.1;
+    std::vector<Hypothesis> few;
+    std::copy_if(hypotheses_.begin(), hypotheses_.end(), std::back_inserter(few),
+                 [](const Hypothesis& each) { return each.weight >= shown; });
+    if (few.empty()) return false;
+    const auto healthy = predictor_.simulate({}, points_);
+    if (!healthy) return false;
+    const std::vector<double> residuals = residuals_of(*healthy);
+    const std::vector<double> large = large_of(residuals, *healthy);
+    if (median(large.empty() ? residuals : large) < slower) return false;
+    const double none = log_likelihood(residuals, healthy->places, spread_);
+    const auto fitted = fit_causes(predictor_, few, points_, spread_);
+    return std::any_of(fitted.begin(), fitted.end(), [&](const FittedCause& cause) {
+      return cause.log_likelihood > none + better;
+    });
+  }
+
+  /// Whether the times are slower by 8 % where bandwidth bounds them, and the log has sizes
+  /// enough to show how that came: a cause that explains all of them to within noise is no chance.
+  /// Where most sizes are as expected, one that is slower by so much is as odd.
+  bool is_odd() const {
+    constexpr double slower = 0.08;
+    constexpr double as_expected = 0.03;
+    constexpr std::size_t min_large = 2;
+    constexpr std::size_t least = 6;
+    const auto healthy = predictor_.simulate({}, points_);
+    if (!healthy || points_.size() < least) return false;
+    const std::vector<double> residuals = residuals_of(*healthy);
+    const std::vector<double> large = large_of(residuals, *healthy);
+    if (large.size() < min_large) return false;
+    const double most = *std::max_element(large.begin(), large.end());
+    return median(large) > slower || (median_size(residuals) < as_expected && most > slower);
+  }
+
+  /// Whether a cause leaves no more than noise of the times, of half of them, and is likelier than
+  /// that nothing is wrong. Simulations and what stands in for some of them differ by a percent.
+  bool is_explained_by(const FittedCause& cause) const {
+    constexpr double of_simulation = 0.01;
+    constexpr double deviations = 1.3;
+    constexpr double better = 3;  // of the log-likelihood
+    const auto healthy = predictor_.simulate({}, points_);
+    if (!healthy) return false;
+    const double none = log_likelihood(residuals_of(*healthy), healthy->places, spread_);
+    std::vector<double> residuals = residuals_of(cause.predicted);
+    for (std::size_t i = 0; i < residuals.size(); ++i) {
+      residuals[i] /= std::hypot(spread_.noise(cause.predicted.places[i].size), of_simulation);
+    }
+    return median_size(std::move(residuals)) < deviations && cause.log_likelihood > none + better;
+  }
+
+  std::vector<CauseGroup> groups(bool has_unpriced) const {
+    // A setting that the log shows did happen, though what it costs is not known.
+    const double of_setting = has_unpriced ? std::log(weight_if_shown) : 0;
+    return group_causes(fit_causes(predictor_, hypotheses_, points_, spread_),
+                        score_of_none() + of_setting);
+  }
+
+ private:
+  /// Of sizes that bandwidth bounds.
+  static std::vector<double> large_of(const std::vector<double>& residuals,
+                                      const PointPredictions& predicted) {
+    std::vector<double> large;
+    for (std::size_t i = 0; i < residuals.size(); ++i) {
+      if (predicted.places[i].size >= bandwidth_bound) large.push_back(residuals[i]);
+    }
+    return large;
+  }
+
+  static double median_size(std::vector<double> values) {
+    for (double& each : values) each = std::abs(each);
+    return median(std::move(values));
+  }
+
+  /// log(measured / predicted).
+  std::vector<double> residuals_of(const PointPredictions& predicted) const {
+    std::vector<double> residuals;
+    for (std::size_t i = 0; i < points_.size(); ++i) {
+      const auto& series = predictor_.evidence().series[points_[i].series];
+      residuals.push_back(std::log(series.points[points_[i].point].measured.value) -
+                          predicted.log_times[i]);
+    }
+    return residuals;
+  }
+
+  /// What an unknown cause would have to explain: any slowness, of near sizes alike; or that
+  /// nothing is wrong but the prediction.
+  double score_of_none() const {
+    const auto healthy = predictor_.simulate({}, points_);
+    if (!healthy) return 0;
+    const std::vector<double> residuals = residuals_of(*healthy);
+    const double as_healthy = log_likelihood(residuals, healthy->places, spread_);
+    const double of_any = likelihood_of_any(residuals, healthy->places, spread_);
+    const double more = std::max(as_healthy, of_any);
+    return more + std::log(std::exp(as_healthy - more) + std::exp(of_any - more));
+  }
+
+  const LogPredictor& predictor_;
+  const Spread& spread_;
+  std::vector<PointIndex> points_;
+  std::vector<Hypothesis> hypotheses_;
+};
+
+/// Of sizes that took much longer in one place than in the other, the most different one.
+void add_note_of_places(const Evidence& evidence, Diagnosis& diagnosis) {
+  std::size_t count = 0;
+  double most = 0;
+  const EvidencePoint* worst = nullptr;
+  for (const EvidenceSeries& series : evidence.series) {
+    for (const EvidencePoint& point : series.points) {
+      if (point.in_place != true) continue;  // its partner comes before it
+      ++count;
+      const double apart = std::abs(std::log(point.places[0]->value / point.places[1]->value));
+      if (apart > most) worst = &point;
+      most = std::max(most, apart);
+    }
+  }
+  if (worst == nullptr) return;
+  diagnosis.notes.push_back(fmt::format(
+      "{} size{} took more than {} times as long in one place as in the other, though both are the "
+      "same work: {} B {:.2f} us out of place, {:.2f} in place. Both are kept; run it again",
+      count, count == 1 ? "" : "s", places_apart, worst->size.count,
+      in_microseconds(*worst->places[0]), in_microseconds(*worst->places[1])));
+}
+
+/// Of every call whose busbw falls with the size.
+void add_notes_of_falls(const Evidence& evidence, Diagnosis& diagnosis) {
+  for (std::size_t series = 0; series < evidence.series.size(); ++series) {
+    std::vector<const DiagnosedSize*> sizes;
+    for (const DiagnosedSize& size : diagnosis.sizes) {
+      if (size.series == series) sizes.push_back(&size);
+    }
+    const auto fall = fall_of(sizes);
+    if (!fall) continue;
+    diagnosis.notes.push_back(fmt::format(
+        "busbw falls with the size: {} B have {:.2f} of what is expected, {} B {:.2f}. A healthy "
+        "machine does not do so; NCCL changes its algorithm there, and the new one meets what is "
+        "slow",
+        fall->from->point.size.count, fall->from->ratio(), fall->to->point.size.count,
+        fall->to->ratio()));
+  }
+}
+
+void add_note_of_odd_parts(const Evidence& evidence, Diagnosis& diagnosis) {
+  std::size_t count = 0;
+  for (const EvidenceSeries& series : evidence.series) {
+    for (const EvidencePoint& point : series.points) {
+      if (point.size >= bandwidth_bound && has_odd_parts(series.call, point.size)) ++count;
+    }
+  }
+  if (count == 0) return;
+  diagnosis.notes.push_back(fmt::format(
+      "{} size{} from 16 MiB on give each rank a part that is no multiple of {} bytes, which NCCL "
+      "copies element by element: that may cost half of the busbw, and is not simulated. Run sizes "
+      "that are multiples of {} bytes times the ranks",
+      count, count == 1 ? "" : "s", whole_pack, whole_pack));
+}
+
+void add_notes(const Evidence& evidence, Diagnosis& diagnosis) {
+  for (const auto& [name, value] : evidence.taken_away) {
+    diagnosis.notes.push_back(
+        fmt::format("{}={} was set; what is expected does not heed it", name, value));
+  }
+  for (const auto& [reason, left_out] : evidence.left_out) {
+    diagnosis.notes.push_back(fmt::format("{} rows left out: {}", left_out.rows, reason));
+  }
+  for (const std::string& text : evidence.notes) diagnosis.notes.push_back(text);
+  add_note_of_places(evidence, diagnosis);
+  add_note_of_odd_parts(evidence, diagnosis);
+}
+
+}  // namespace
+
+namespace {
+
+/// LL128 needs stores of 128 bytes that arrive whole, which sockets do not keep.
+void add_note_of_ll128(const LogFacts& facts, const RecordedCall& call, Diagnosis& diagnosis) {
+  const auto forced = call.variables.find("NCCL_PROTO");
+  const bool names_it = forced != call.variables.end() && !forced->second.starts_with('^') &&
+                        lower_case(forced->second).find("ll128") != std::string::npos;
+  const bool over_sockets =
+      facts.network == "Socket" || facts.transports.contains(LogTransport::sockets);
+  if (!names_it || !over_sockets || call.nodes == 1) return;
+  diagnosis.notes.emplace_back(
+      "NCCL_PROTO=LL128 is set, and hosts talk over sockets, which do not support it: results can "
+      "be wrong without notice. Unset it");
+}
+
+}  // namespace
+
+const FittedCause* likeliest_cause(const Diagnosis& diagnosis) {
+  if (diagnosis.causes.empty()) return nullptr;
+  const CauseGroup& first = diagnosis.causes.front();
+  return first.likelihood < diagnosis.likelihood_of_none ? nullptr : &first.causes.front();
+}
+
+std::optional<RemedyGain> gain_of(const FittedCause& cause, const Diagnosis& diagnosis) {
+  RemedyGain gain;
+  for (std::size_t i = 0; i < cause.predicted.places.size(); ++i) {
+    const ResidualPlace& place = cause.predicted.places[i];
+    if (place.series != 0) continue;
+    for (const DiagnosedSize& size : diagnosis.sizes) {
+      const bool is_it = size.series == 0 && size.point.size == place.size;
+      const bool is_larger = gain.size == nullptr || gain.size->point.size <= place.size;
+      if (is_it && is_larger) gain = {&size, {std::exp(cause.predicted.log_times[i])}};
+    }
+  }
+  if (gain.size == nullptr) return std::nullopt;
+  return gain;
+}
+
+namespace {
+
+/// Looks for causes of a log that is not healthy, or is so but odd; what they show is part of the
+/// verdict.
+void add_causes(const CauseSearch& search, const LogPredictor& predictor, Diagnosis& diagnosis) {
+  if (diagnosis.verdict < Verdict::low && search.is_shown()) diagnosis.verdict = Verdict::low;
+  const bool is_healthy = diagnosis.verdict == Verdict::healthy;
+  if (is_healthy && !search.is_odd()) return;
+  std::vector<CauseGroup> groups = search.groups(!diagnosis.unpriced.empty());
+  if (is_healthy) {
+    constexpr std::ptrdiff_t likely = 4;
+    const auto end = groups.begin() + std::min(likely, std::ssize(groups));
+    const bool is_explained = std::any_of(groups.begin(), end, [&](const CauseGroup& group) {
+      return search.is_explained_by(group.causes.front());
+    });
+    if (!is_explained) return;
+    diagnosis.verdict = Verdict::cannot_tell;
+  }
+  diagnosis.causes = std::move(groups);
+  diagnosis.likelihood_of_none = 1;
+  for (const CauseGroup& group : diagnosis.causes) diagnosis.likelihood_of_none -= group.likelihood;
+  diagnosis.next = next_of(predictor, diagnosis);
+}
+
+}  // namespace
+
+Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class) {
+  const Spread of_machine = widened(of_class, input.widening);
+  const Spread spread = input.knows_release ? of_machine : of_other_release(of_machine);
+  const Evidence evidence = gather_evidence(*input.recording, *input.facts, *input.topology);
+  const LogPredictor predictor(evidence, *input.topology, *input.cost, input.version);
+  Diagnosis diagnosis;
+  diagnosis.notes = input.recording->notes;
+  for (const EvidenceSeries& series : evidence.series) diagnosis.calls.push_back(series.call);
+  add_notes(evidence, diagnosis);
+  HealthyTimes own;
+  HealthyTimes& known = input.known != nullptr ? *input.known : own;
+  diagnosis.sizes = compare(predictor, {of_class, of_machine, spread}, known, diagnosis);
+  if (diagnosis.sizes.empty()) {
+    const auto& reasons = diagnosis.notes;
+    throw InputError(
+        SourcePosition{input.recording->file.string(), 0, 0},
+        fmt::format("no row can be of {}: {}", input.topology->name(),
+                    reasons.empty() ? "there are none" : reasons.back()),
+        "-t, a machine with as many hosts and GPUs; -c and -n where the table does not "
+        "say its collective and ranks");
+  }
+  add_notes_of_falls(evidence, diagnosis);
+  diagnosis.verdict = verdict_of(diagnosis.sizes);
+  const RecordedCall& call = evidence.series[diagnosis.sizes.front().series].call;
+  add_note_of_ll128(*input.facts, call, diagnosis);
+  if (call.ranks == 1) return diagnosis;
+  const CallCompiler& healthy = predictor.compiler_of(call);
+  diagnosis.contradictions = contradictions(*input.facts, healthy, call);
+  diagnosis.unpriced = unpriced_settings(healthy, call, diagnosis.sizes.back().point.size);
+  if (input.find_causes) diagnosis.gains = setting_gains(predictor, input.version);
+  constexpr double fast = 1.3;
+  if (diagnosis.sizes.back().ratio() > fast) {
+    if (std::string text = other_gpus(predictor); !text.empty()) {
+      diagnosis.notes.push_back(std::move(text));
+    }
+  }
+  if (diagnosis.verdict > Verdict::low || !input.find_causes) return diagnosis;
+  add_causes(CauseSearch(input, predictor, spread, diagnosis.sizes), predictor, diagnosis);
+  return diagnosis;
+}
+
+}  // namespace collsim

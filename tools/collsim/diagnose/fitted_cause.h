@@ -1,0 +1,38 @@
+#pragma once
+
+#include <limits>
+#include <vector>
+
+#include "tools/collsim/diagnose/log_predictor.h"
+
+namespace collsim {
+
+/// A cause with the value of its parameter that fits a log best.
+struct FittedCause {
+  Hypothesis hypothesis;
+  double value = 0;            ///< of its parameter, if it has one
+  PointPredictions predicted;  ///< for the points that were fitted to
+  double log_likelihood = 0;
+  /// The same if something unknown adds to the cause: what it leaves may then be of any size.
+  double log_likelihood_of_rest = -std::numeric_limits<double>::infinity();
+  double residual = 0;     ///< root mean square of log(measured / predicted)
+  bool simulated = false;  ///< else estimated
+  double likelihood = 0;   ///< among all causes and what is none of them: its share of its group
+};
+
+/// The logarithm of how likely a cause is by what the log says beside its times, and by its value.
+double prior_of(const FittedCause& cause);
+
+/// What causes are sorted by: the likelihood, the cause's weight, and less for a fitted value.
+double score_of(const FittedCause& cause);
+
+/// The same for the cause together with something unknown.
+double score_of_rest(const FittedCause& cause);
+
+/// Whether two causes predict the same for every size, so that the log cannot tell them apart.
+bool predict_the_same(const FittedCause& a, const FittedCause& b);
+
+/// Sorts causes by their scores, the likeliest first.
+void sort_by_score(std::vector<FittedCause>& causes);
+
+}  // namespace collsim

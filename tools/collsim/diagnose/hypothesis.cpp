@@ -1,0 +1,397 @@
+#include "tools/collsim/diagnose/hypothesis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <numeric>
+#include <utility>
+
+#include "models/call/rank_gpus.h"
+#include "tools/collsim/diagnose/used_links.h"
+
+namespace collsim {
+
+namespace {
+
+/// A change of the machine or the call by a cause that has a value, if it has one.
+using Change = std::function<Deviation(double value)>;
+
+/// Links that have a share of their bandwidth left, both ways.
+MachineFaults slowed(const Topology& topology, const std::vector<LinkId>& links, double share,
+                     Seconds latency = {}) {
+  LinkFault fault;
+  for (const LinkId link : links) {
+    fault.links.push_back(link);
+    fault.links.push_back(topology.link(link).reverse);
+  }
+  fault.share = share;
+  fault.latency = latency;
+  return {{fault}};
+}
+
+/// The change that leaves links a share of their bandwidth.
+Change slow_links(const Topology& topology, std::vector<LinkId> links) {
+  return [&topology, links = std::move(links)](double share) {
+    return Deviation{{}, slowed(topology, links, share)};
+  };
+}
+
+/// The change that a setting is, whoever made it.
+Change setting(std::map<std::string, std::string> variables) {
+  return [change = Deviation{std::move(variables)}](double) { return change; };
+}
+
+/// So many places of a cause are tried: all of a small cluster, of a large one some of all over it.
+constexpr std::size_t max_places = 32;
+
+template <typename Place>
+std::vector<Place> spread_over(const std::vector<Place>& all) {
+  std::vector<Place> some;
+  const std::size_t count = std::min(all.size(), max_places);
+  for (std::size_t i = 0; i < count; ++i) some.push_back(all[i * all.size() / count]);
+  return some;
+}
+
+/// Places in which one link has a share of its bandwidth left.
+std::vector<CausePlace> slow_link_places(const Topology& topology,
+                                         const std::vector<LinkId>& links) {
+  std::vector<CausePlace> places;
+  for (const LinkId link : spread_over(links)) {
+    places.push_back(
+        {topology.device_name(end_in_node(topology, link)), [&topology, link](double share) {
+           return Deviation{{}, slowed(topology, {link}, share)};
+         }});
+  }
+  return places;
+}
+
+/// Places in which one link is dead.
+std::vector<CausePlace> dead_link_places(const Topology& topology,
+                                         const std::vector<LinkId>& links) {
+  std::vector<CausePlace> places = slow_link_places(topology, links);
+  for (CausePlace& place : places) {
+    place.change = [slow = std::move(place.change)](double) {
+      Deviation change = slow(1);
+      change.faults.links.front().dead = true;
+      return change;
+    };
+  }
+  return places;
+}
+
+/// Places in which one rank is late or slow.
+std::vector<CausePlace> rank_places(Rank ranks, RankFault (*fault_of)(Rank rank, double value)) {
+  std::vector<Rank> all(ranks);
+  std::iota(all.rbegin(), all.rend(), Rank{0});
+  std::vector<CausePlace> places;
+  for (const Rank rank : spread_over(all)) {
+    places.push_back({fmt::format("rank {}", rank), [rank, fault_of](double value) {
+                        return Deviation{{}, {{}, {fault_of(rank, value)}}};
+                      }});
+  }
+  return places;
+}
+
+/// A row of the table that does what `change` says.
+Hypothesis hypothesis_of(const CauseRow& row, Change change) {
+  Hypothesis made{row.cause, row.text, row.check, row.parameter, std::move(change)};
+  made.weight = row.weight;
+  made.commonness = row.commonness;
+  made.remedy = row.remedy;
+  made.destroys = row.destroys;
+  made.signs = row.signs;
+  return made;
+}
+
+class Catalogue {
+ public:
+  Catalogue(const CallCompiler& compiler, const RecordedCall& call)
+      : compiler_(compiler),
+        topology_(compiler.topology()),
+        call_(call),
+        used_(used_links(compiler, {Bytes{64 << 10}, Bytes{64 << 20}})),
+        rows_(load_causes()) {}
+
+  std::vector<Hypothesis> take() && {
+    add_transports();
+    add_network();
+    add_links();
+    add_choices();
+    add_ranks();
+    add_twins();
+    return std::move(all_);
+  }
+
+ private:
+  const Nccl* nccl() const { return compiler_.nccl(); }
+
+  Hypothesis& add(std::string_view cause, Change change) {
+    all_.push_back(hypothesis_of(cause_row(rows_, cause), std::move(change)));
+    return all_.back();
+  }
+
+  /// A cause that acts in one of several places.
+  void add(std::string_view cause, std::vector<CausePlace> places) {
+    Hypothesis& added = add(cause, places.front().change);
+    added.place = places.front().name;
+    added.places = std::move(places);
+  }
+
+  /// Peer-to-peer or RDMA that is not used.
+  void add_transports() {
+    const std::uint32_t per_node = call_.ranks / call_.nodes;
+    if (per_node > 1 && !nccl()->through_host_memory(0, 1)) {
+      add("p2p-disabled", [links = host_links(), &topology = topology_](double share) {
+        Deviation change{{{"NCCL_P2P_DISABLE", "1"}, {"NCCL_NVLS_ENABLE", "0"}}};
+        if (share < 1) change.faults = slowed(topology, links, share);
+        return change;
+      });
+    }
+    if (call_.nodes == 1 || !has_rdma()) return;
+    // A host has one interface for TCP, however many NICs it has for RDMA.
+    add("sockets", [ports = used_.ports, &topology = topology_,
+                    interface = "=" + nic_names().front()](double share) {
+      Deviation change{{{"NCCL_IB_DISABLE", "1"}, {"NCCL_IB_HCA", interface}}};
+      if (share < 1) change.faults = slowed(topology, ports, share);
+      return change;
+    });
+    add("no-gpudirect", [ports = used_.ports, &topology = topology_](double share) {
+      return Deviation{{}, slowed(topology, ports, share, microseconds(1.5))};
+    });
+  }
+
+  /// PCIe, and what joins sockets, of the nodes of the call; one direction of each.
+  std::vector<LinkId> host_links() const {
+    std::vector<LinkId> links;
+    for (std::uint32_t node = 0; node < call_.nodes; ++node) {
+      const NodePart part = topology_.node(node);
+      const std::size_t count = 2 * part.graph->graph().links.size();
+      for (LinkId link = part.first_link; link < part.first_link + count; ++link) {
+        const Link each = topology_.link(link);
+        const bool carries = each.kind == LinkKind::pcie || each.kind == LinkKind::cpu;
+        if (carries && link < each.reverse) links.push_back(link);
+      }
+    }
+    return links;
+  }
+
+  bool has_rdma() const {
+    for (const std::uint32_t net : nccl()->system().of_kind(NcclNodeKind::net)) {
+      if (nccl()->system().node(net).net.gdr) return true;
+    }
+    return false;
+  }
+
+  void add_network() {
+    if (used_.ports.empty()) return;
+    const DeviceId port = end_in_node(topology_, used_.ports.front());
+    const bool has_nic = topology_.device(port).kind == DeviceKind::nic;
+    add("slow-port", slow_link_places(topology_, used_.ports));
+    if (used_.ports.size() > call_.nodes && has_nic) {
+      add("dead-port", dead_link_places(topology_, used_.ports));
+    }
+    add("slow-network", slow_links(topology_, used_.ports));
+    add("slow-messages", [ports = used_.ports, &topology = topology_](double value) {
+      return Deviation{{}, slowed(topology, ports, 1, microseconds(value))};
+    });
+    add_fewer_nics();
+    if (!used_.switches.empty()) add("oversubscription", slow_links(topology_, used_.switches));
+  }
+
+  std::vector<std::string> nic_names() const {
+    std::vector<std::string> names;
+    for (const std::uint32_t net : nccl()->system().of_kind(NcclNodeKind::net)) {
+      names.push_back(nccl()->system().node(net).net.name);
+    }
+    return names;
+  }
+
+  void add_fewer_nics() {
+    const std::vector<std::string> names = nic_names();
+    if (names.size() < 2) return;
+    CauseParameter& counts = *add("fewer-nics", [names](double value) {
+                                const auto count = static_cast<std::size_t>(value);
+                                std::vector<std::string> some;
+                                for (std::size_t i = 0; i < count; ++i) {
+                                  some.push_back(names[i * names.size() / count]);
+                                }
+                                const std::string list = fmt::format("={}", fmt::join(some, ","));
+                                return Deviation{{{"NCCL_IB_HCA", list}}};
+                              }).parameter;
+    constexpr std::string_view all = "{all}";
+    counts.text.replace(counts.text.find(all), all.size(), std::to_string(names.size()));
+    for (std::size_t count = 1; count < names.size(); count += count < 4 ? 1 : 2) {
+      counts.values.push_back(static_cast<double>(count));
+    }
+  }
+
+  void add_links() {
+    if (!used_.nvlinks.empty()) add("slow-nvlink", slow_link_places(topology_, used_.nvlinks));
+    if (used_.pcie.empty()) return;
+    add("slow-slot", slow_link_places(topology_, used_.pcie));
+    add("slow-pcie", slow_links(topology_, used_.pcie));
+  }
+
+  /// What NCCL chooses otherwise than by itself.
+  void add_choices() {
+    const auto function = compiler_.nccl_function();
+    if (function) {
+      for (std::size_t i = 0; i < nccl_algorithm_count; ++i) {
+        add_choice("forced-algorithm", "NCCL_ALGO",
+                   std::string(nccl_name(static_cast<NcclAlgorithm>(i))));
+      }
+      for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
+        add_choice("forced-protocol", "NCCL_PROTO", std::string(to_string(protocol)));
+      }
+      if (nccl()->nvls_channels() > 0 && !call_.variables.contains("NCCL_NVLS_ENABLE")) {
+        add("nvls-off", setting({{"NCCL_NVLS_ENABLE", "0"}}));
+      }
+    }
+    if (call_.nodes > 1 && nic_names().size() > 1 && function &&
+        !call_.variables.contains("NCCL_CROSS_NIC")) {
+      add("cross-nic", setting({{"NCCL_CROSS_NIC", "0"}}));
+    }
+    add_few_channels();
+  }
+
+  void add_few_channels() {
+    std::vector<double> counts;
+    for (const double count : {1, 2, 3, 4, 6, 8, 12, 16}) {
+      if (count < nccl()->channel_count()) counts.push_back(count);
+    }
+    if (counts.empty()) return;
+    add("few-channels", [](double value) {
+      const std::string count = fmt::format("{:.0f}", value);
+      return Deviation{{{"NCCL_MIN_NCHANNELS", "1"},
+                        {"NCCL_MAX_NCHANNELS", count},
+                        {"NCCL_MAX_P2P_NCHANNELS", count}}};
+    }).parameter->values = std::move(counts);
+  }
+
+  void add_choice(std::string_view cause, const std::string& variable, const std::string& value) {
+    if (call_.variables.contains(variable)) return;
+    std::string& text = add(cause, setting({{variable, value}})).text;
+    text.replace(text.find("{}"), 2, value);
+  }
+
+  void add_ranks() {
+    const Rank ranks = compiler_.ranks();
+    add("late-rank", rank_places(ranks, [](Rank rank, double value) {
+          return RankFault{rank, microseconds(value), 1};
+        }));
+    add("slow-gpu", rank_places(ranks, [](Rank rank, double value) {
+          return RankFault{rank, {}, value};
+        }));
+    add("slow-gpus", [nodes = call_.nodes](double speed) {
+      Deviation change;
+      for (std::uint32_t node = 0; node < nodes; ++node) {
+        change.faults.hosts.push_back({static_cast<std::int32_t>(node), {}, speed});
+      }
+      return change;
+    });
+    if (spread_gpus(topology_, call_.ranks, call_.nodes).empty()) return;
+    add("placement", [](double) { return Deviation{{}, {}, true}; });
+  }
+
+  bool is_possible(CauseWhere where) const {
+    const bool between_hosts = call_.nodes > 1;
+    switch (where) {
+      case CauseWhere::anywhere:
+        return true;
+      case CauseWhere::with_rdma:
+        return between_hosts && has_rdma();
+      case CauseWhere::without_rdma:
+        return between_hosts && !has_rdma();
+      case CauseWhere::with_nics:
+        return between_hosts && nic_names().size() > 1;
+      case CauseWhere::on_pcie:
+        return used_.nvlinks.empty();
+    }
+    return false;
+  }
+
+  Hypothesis twin_of(const Hypothesis& other, const CauseRow& row) const {
+    Hypothesis made = hypothesis_of(row, other.change);
+    made.parameter = other.parameter;
+    made.place = other.place;
+    made.places = other.places;
+    made.effect = other.cause;
+    if (!made.parameter || !row.usual) return made;
+    const double unit = row.usual_of_one_nic ? 1 / static_cast<double>(nic_names().size()) : 1;
+    made.parameter->usual = std::pair(row.usual->first * unit, row.usual->second * unit);
+    return made;
+  }
+
+  /// Causes that are simulated as another one is.
+  void add_twins() {
+    std::vector<Hypothesis> made;
+    for (Hypothesis& each : all_) {
+      for (const CauseRow& row : rows_) {
+        if (row.like != each.cause || !is_possible(row.where)) continue;
+        each.effect = each.cause;
+        made.push_back(twin_of(each, row));
+      }
+    }
+    std::move(made.begin(), made.end(), std::back_inserter(all_));
+  }
+
+  const CallCompiler& compiler_;
+  const Topology& topology_;
+  const RecordedCall& call_;
+  UsedLinks used_;
+  std::vector<CauseRow> rows_;
+  std::vector<Hypothesis> all_;
+};
+
+}  // namespace
+
+std::string describe(const Hypothesis& hypothesis, double value) {
+  const std::string where = hypothesis.place.empty()
+                                ? ""
+                                : fmt::format(", {} or one with the same part", hypothesis.place);
+  if (!hypothesis.parameter) return hypothesis.text + where;
+  std::string number = fmt::format("{:.3g}", value);
+  if (!hypothesis.parameter->continuous) number = fmt::format("{:.0f}", value);
+  std::string text = hypothesis.parameter->text;
+  text.replace(text.find("{}"), 2, number);
+  return hypothesis.text + ", " + text + where;
+}
+
+int fitted_numbers(const Hypothesis& hypothesis) {
+  return (hypothesis.parameter ? 1 : 0) + hypothesis.more_numbers;
+}
+
+double prior_of(const CauseParameter& parameter, double value) {
+  if (!parameter.usual || !parameter.continuous) return 0;
+  constexpr double sure = 0.9;  // that the value is a usual one
+  const double anywhere = std::log(0.85 / 0.02);
+  const auto [least, most] = *parameter.usual;
+  const bool is_usual = value >= least && value <= most;
+  return std::log(1 - sure + (is_usual ? sure * anywhere / std::log(most / least) : 0));
+}
+
+std::vector<Hypothesis> hypotheses_for(const CallCompiler& compiler, const RecordedCall& call) {
+  if (compiler.nccl() == nullptr) return {};
+  return Catalogue(compiler, call).take();
+}
+
+std::vector<DeviceId> spread_gpus(const Topology& topology, Rank ranks, std::uint32_t nodes) {
+  const std::uint32_t per_node = ranks / nodes;
+  std::map<std::int32_t, std::vector<DeviceId>> by_node;
+  for (const DeviceId gpu : topology.gpus()) by_node[topology.node_of(gpu)].push_back(gpu);
+  std::vector<const std::vector<DeviceId>*> fit;
+  for (const auto& [node, gpus] : by_node) {
+    if (gpus.size() >= per_node) fit.push_back(&gpus);
+  }
+  std::vector<DeviceId> spread;
+  for (std::size_t i = 0; i < nodes && nodes <= fit.size(); ++i) {
+    const std::vector<DeviceId>& gpus = *fit[i * fit.size() / nodes];
+    for (std::size_t j = 0; j < per_node; ++j) spread.push_back(gpus[j * gpus.size() / per_node]);
+  }
+  if (spread == first_gpus(topology, ranks, per_node)) return {};
+  return spread;
+}
+
+}  // namespace collsim

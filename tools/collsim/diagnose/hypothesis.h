@@ -1,0 +1,78 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/call/call_compiler.h"
+#include "models/faults/machine_faults.h"
+#include "models/recordings/log_facts.h"
+#include "models/validation/recorded_call.h"
+#include "tools/collsim/diagnose/cause_table.h"
+
+namespace collsim {
+
+/// How a machine or a run differs from what it should be.
+struct Deviation {
+  std::map<std::string, std::string> variables{};  ///< NCCL_*, in place of the call's
+  MachineFaults faults{};
+  bool spread_out = false;  ///< ranks sit on GPUs or nodes far apart, not on the first ones
+};
+
+/// The logarithm of how likely a value is beforehand, beside one that may be anywhere from 0.02 to
+/// 0.85: a cause whose value is known to lie in a narrow range says more where the value does.
+double prior_of(const CauseParameter& parameter, double value);
+
+/// A place where a cause may act.
+struct CausePlace {
+  std::string name;  ///< "node1/nic3", "rank 5"
+  std::function<Deviation(double value)> change;
+};
+
+/// A cause of a low busbw that can be simulated.
+struct Hypothesis {
+  std::string cause;  ///< a stable name: "slow-port"
+  std::string text;   ///< "one NIC port is slow"
+  std::string check;  ///< what to look at on the machine
+  std::optional<CauseParameter> parameter;
+  std::function<Deviation(double value)> change;  ///< the value counts only with a parameter
+  double weight = 1;  ///< how common it is beside others, before any data
+  /// How often hosts have it, beside causes that look the same: only their order goes by it.
+  double commonness = 1;
+  /// Where it may act, if that matters: in rings and trees every place plays its own part. `change`
+  /// is then that of the first.
+  std::vector<CausePlace> places{};
+  std::string place{};               ///< the one that `change` acts in, where it is one of several
+  std::vector<std::string> alike{};  ///< names of the places that play its part, itself among them
+  double place_share = 1;            ///< of all places, those
+  std::string effect{};   ///< causes with the same one are simulated alike; empty: like no other
+  std::string remedy{};   ///< what cures it
+  bool destroys = false;  ///< whether that ends work or opens a host
+  int more_numbers = 0;   ///< that were fitted beside `parameter`
+  CauseSigns signs{};     ///< in logs and settings
+};
+
+/// How many numbers of a cause are fitted to a log.
+int fitted_numbers(const Hypothesis& hypothesis);
+
+/// "one NIC port is slow, at 0.25 of its rate".
+std::string describe(const Hypothesis& hypothesis, double value);
+
+/// The causes that a call on a machine can have, as the table of causes describes them: those that
+/// are simulated by themselves, then those that are simulated as one of them is, which hosts have
+/// for other reasons. `compiler` is of the call on the healthy machine.
+std::vector<Hypothesis> hypotheses_for(const CallCompiler& compiler, const RecordedCall& call);
+
+/// Weighs causes by what the log says: lines that show a cause or exclude it, and settings that
+/// make it.
+void weigh_by_facts(const LogFacts& facts, const std::map<std::string, std::string>& settings,
+                    std::vector<Hypothesis>& hypotheses);
+
+/// GPUs far apart: of every so many nodes one, or of one node GPUs from its end. Empty where there
+/// are none but the first.
+std::vector<DeviceId> spread_gpus(const Topology& topology, Rank ranks, std::uint32_t nodes);
+
+}  // namespace collsim

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "tools/collsim/diagnose/cause_fit.h"
+
+namespace collsim {
+
+/// A call that two causes predict differently.
+struct NextMeasurement {
+  RecordedCall call;
+  Bytes size;
+  Seconds first;        ///< with the one cause
+  Seconds second;       ///< with the other
+  std::size_t one = 0;  ///< the causes' places in the list of all
+  std::size_t other = 1;
+};
+
+/// Of other collectives, sizes and numbers of nodes the one for which the causes differ most; by
+/// estimates, then by simulation. Nothing where none differs by a tenth.
+std::optional<NextMeasurement> next_measurement(const LogPredictor& predictor,
+                                                const RecordedCall& call, const FittedCause& first,
+                                                const FittedCause& second);
+
+}  // namespace collsim

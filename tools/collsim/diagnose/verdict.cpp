@@ -1,0 +1,238 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "sim/base/median.h"
+#include "tools/collsim/diagnose/diagnosis.h"
+
+namespace collsim {
+
+namespace {
+
+constexpr double min_concern = 0.05;  // however well a machine is known
+
+using SizesOfCall = std::vector<const DiagnosedSize*>;
+
+/// The sizes of a call that are bound by bandwidth, or the others.
+SizesOfCall part_of(const SizesOfCall& call, bool bound_by_bandwidth) {
+  SizesOfCall part;
+  for (const DiagnosedSize* size : call) {
+    if ((size->point.size >= bandwidth_bound) == bound_by_bandwidth) part.push_back(size);
+  }
+  return part;
+}
+
+/// The middle one of a figure of sizes; 0 where there are none.
+double middle(const SizesOfCall& sizes, double (DiagnosedSize::*figure)() const) {
+  std::vector<double> all;
+  all.reserve(sizes.size());
+  for (const DiagnosedSize* size : sizes) all.push_back((size->*figure)());
+  return median(std::move(all));
+}
+
+constexpr double min_share = 0.25;  // of sizes or calls, that is more than noise
+
+/// Whether enough sizes are too fast: what links hold back shows at the largest ones alone.
+bool is_too_fast(const SizesOfCall& sizes) {
+  const auto fast = std::count_if(sizes.begin(), sizes.end(),
+                                  [](const DiagnosedSize* size) { return size->excess() > 1; });
+  return fast > 0 && static_cast<double>(fast) >= min_share * static_cast<double>(sizes.size());
+}
+
+/// A fall by less may be one of NCCL's choices, or noise: of healthy published runs the deepest is
+/// to 0.61 (b200x8x64-ib-allreduce-nvls), of degraded ones it is to 0.43.
+constexpr double max_fall = 0.58;
+/// A size that is about as fast as expected is none that a fall leads to.
+constexpr double fallen = 0.7;
+/// Nothing below is healthy, however far off predictions have been: of published runs whose sources
+/// find nothing wrong, one in twenty lies between 0.6 and this, as two do that lost GPUDirect.
+constexpr double min_healthy = 2.0 / 3;
+
+/// Whether so many sizes in a row are low: single ones are noise, several are a protocol or an
+/// algorithm that meets what is slow.
+bool has_hole(const SizesOfCall& sizes) {
+  constexpr int adjacent = 3;
+  int low = 0;
+  for (const DiagnosedSize* size : sizes) {
+    low = size->slowness() > 1 ? low + 1 : 0;
+    if (low == adjacent) return true;
+  }
+  return false;
+}
+
+Verdict verdict_of_call(const SizesOfCall& call) {
+  const SizesOfCall large = part_of(call, true);
+  const SizesOfCall small = part_of(call, false);
+  const bool is_low =
+      middle(large, &DiagnosedSize::slowness) > 1 || middle(small, &DiagnosedSize::slowness) > 1;
+  if (is_low || has_hole(small) || has_hole(large) || fall_of(call)) return Verdict::low;
+  // Small calls depend on CPUs as well, of which a log says nothing.
+  const SizesOfCall& deciding = large.empty() ? small : large;
+  if (is_too_fast(deciding)) return Verdict::not_this_machine;
+  return middle(deciding, &DiagnosedSize::doubt) > 1 ? Verdict::cannot_tell : Verdict::healthy;
+}
+
+/// What orders the causes of a group, which its sizes cannot.
+double likeliness(const FittedCause& cause) {
+  return prior_of(cause) + std::log(cause.hypothesis.commonness);
+}
+
+/// The likelihood of a sorted group belongs to its causes by how likely they are beforehand.
+void share_likelihood(CauseGroup& group) {
+  const double most = likeliness(group.causes.front());
+  double sum = 0;
+  for (const FittedCause& cause : group.causes) sum += std::exp(likeliness(cause) - most);
+  for (FittedCause& cause : group.causes) {
+    cause.likelihood = group.likelihood * std::exp(likeliness(cause) - most) / sum;
+  }
+}
+
+/// The score of `none of these`: that no cause acts, or that one does together with something
+/// unknown.
+double score_with_rests(double score_of_none, const std::vector<FittedCause>& causes) {
+  double rest = -std::numeric_limits<double>::infinity();
+  for (const FittedCause& cause : causes) rest = std::max(rest, score_of_rest(cause));
+  const double more = std::max(score_of_none, rest);
+  return more + std::log(std::exp(score_of_none - more) + std::exp(rest - more));
+}
+
+double best_score(const CauseGroup& group) {
+  double best = score_of(group.causes.front());
+  for (const FittedCause& cause : group.causes) best = std::max(best, score_of(cause));
+  return best;
+}
+
+}  // namespace
+
+std::string_view to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::healthy:
+      return "healthy";
+    case Verdict::cannot_tell:
+      return "cannot tell";
+    case Verdict::low:
+      return "low";
+    case Verdict::not_this_machine:
+      return "not this machine";
+    case Verdict::impossible:
+      return "impossible";
+    case Verdict::wrong:
+      return "wrong data";
+  }
+  return "?";
+}
+
+double DiagnosedSize::limit() const {
+  return std::exp(-std::max(spread, alarm));
+}
+
+double DiagnosedSize::slowness() const {
+  return -std::log(ratio()) / std::max({spread, alarm, min_concern});
+}
+
+double DiagnosedSize::healthy_from() const {
+  return std::exp(-std::clamp(spread, min_concern, -std::log(min_healthy)));
+}
+
+double DiagnosedSize::doubt() const {
+  return std::log(ratio()) / std::log(healthy_from());
+}
+
+double DiagnosedSize::healthy_to() const {
+  // A machine may be of a faster kind than the one that was measured: by a half at most.
+  return std::exp(std::clamp(known, std::log(1.5), std::log(2)));
+}
+
+double DiagnosedSize::excess() const {
+  return std::log(ratio()) / std::log(healthy_to());
+}
+
+namespace {
+
+/// Of busbw, measured in the faster place / expected: what is slow in a single place was disturbed.
+double ratio_of_faster_place(const DiagnosedSize& size) {
+  double ratio = size.ratio();
+  for (const std::optional<Seconds>& place : size.point.places) {
+    if (place) ratio = std::max(ratio, size.expected.value / place->value);
+  }
+  return ratio;
+}
+
+}  // namespace
+
+std::optional<BusbwFall> fall_of(const std::vector<const DiagnosedSize*>& sizes) {
+  std::optional<BusbwFall> deepest;
+  double depth = max_fall;
+  const DiagnosedSize* best = nullptr;
+  for (const DiagnosedSize* size : sizes) {
+    if (size->point.size < bandwidth_bound) continue;
+    const double ratio = ratio_of_faster_place(*size);
+    // What is faster than expected is the prediction's error at that size, no height to fall from.
+    const double from = best == nullptr ? 0 : std::min(1.0, ratio_of_faster_place(*best));
+    if (ratio < fallen && ratio < depth * from) {
+      depth = ratio / from;
+      deepest = {best, size};
+    }
+    if (best == nullptr || ratio > ratio_of_faster_place(*best)) best = size;
+  }
+  return deepest;
+}
+
+Verdict verdict_of(const DiagnosedSize& size) {
+  if (size.point.fastest < size.bound) return Verdict::impossible;
+  if (size.excess() > 1) return Verdict::not_this_machine;
+  if (size.slowness() > 1) return Verdict::low;
+  return size.doubt() > 1 ? Verdict::cannot_tell : Verdict::healthy;
+}
+
+Verdict verdict_of(const std::vector<DiagnosedSize>& sizes) {
+  Verdict worst = Verdict::healthy;
+  std::map<std::size_t, SizesOfCall> calls;
+  for (const DiagnosedSize& size : sizes) {
+    worst = std::max(worst, size.verdict);
+    calls[size.series].push_back(&size);
+  }
+  if (worst >= Verdict::impossible) return worst;
+  std::map<Verdict, std::size_t> counts;
+  for (const auto& [number, call] : calls) ++counts[verdict_of_call(call)];
+  for (const Verdict verdict : {Verdict::not_this_machine, Verdict::low, Verdict::cannot_tell}) {
+    const auto share = static_cast<double>(counts[verdict]) / static_cast<double>(calls.size());
+    if (counts[verdict] > 0 && share >= min_share) return verdict;
+  }
+  return Verdict::healthy;
+}
+
+std::vector<CauseGroup> group_causes(std::vector<FittedCause> causes, double score_of_none) {
+  const double none = score_with_rests(score_of_none, causes);
+  std::vector<CauseGroup> groups;
+  for (FittedCause& cause : causes) {
+    const auto found = std::find_if(groups.begin(), groups.end(), [&](const CauseGroup& group) {
+      return predict_the_same(group.causes.front(), cause);
+    });
+    if (found == groups.end()) {
+      groups.push_back({{std::move(cause)}});
+    } else {
+      found->causes.push_back(std::move(cause));
+    }
+  }
+  for (CauseGroup& group : groups) {
+    std::stable_sort(
+        group.causes.begin(), group.causes.end(),
+        [&](const FittedCause& a, const FittedCause& b) { return likeliness(a) > likeliness(b); });
+  }
+  double best = none;
+  for (const CauseGroup& group : groups) best = std::max(best, best_score(group));
+  double sum = std::exp(none - best);
+  for (CauseGroup& group : groups) {
+    group.likelihood = std::exp(best_score(group) - best);
+    sum += group.likelihood;
+  }
+  for (CauseGroup& group : groups) {
+    group.likelihood /= sum;
+    share_likelihood(group);
+  }
+  return groups;
+}
+
+}  // namespace collsim

@@ -1,0 +1,139 @@
+#include "tools/collsim/hang/dump_files.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "sim/base/file_status.h"
+#include "sim/base/input_error.h"
+#include "sim/base/text_encoding.h"
+#include "tools/collsim/hang/dump_formats.h"
+#include "tools/collsim/hang/watchdog_text.h"
+
+namespace collsim {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A dump of 20,000 calls with 50 lines of Python each has about as many bytes.
+constexpr std::size_t largest_dump = std::size_t{64} << 20U;
+constexpr std::int64_t nanoseconds_in_second = 1'000'000'000;
+
+std::string content_of(const fs::path& path) {
+  const SourcePosition position{path.string(), 0, 0};
+  errno = 0;
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) {
+    throw InputError(position,
+                     fmt::format("cannot be opened: {}", std::generic_category().message(errno)),
+                     "a file that can be read");
+  }
+  std::string content;
+  std::array<char, 1U << 16U> piece{};
+  while (stream.read(piece.data(), piece.size()) || stream.gcount() > 0) {
+    content.append(piece.data(), static_cast<std::size_t>(stream.gcount()));
+    if (content.size() <= largest_dump) continue;
+    throw InputError(position, "larger than 64 MiB",
+                     "a dump of fewer calls (TORCH_NCCL_TRACE_BUFFER_SIZE)");
+  }
+  if (stream.bad()) throw InputError(position, "cannot be read", "a file that can be read");
+  return is_pickle(content) ? content : utf8_text(std::move(content), position);
+}
+
+std::optional<std::int64_t> written_ns(const fs::path& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return std::nullopt;
+  return std::int64_t{status.st_mtim.tv_sec} * nanoseconds_in_second + status.st_mtim.tv_nsec;
+}
+
+/// Files of a folder that are not hidden, by name.
+std::vector<fs::path> files_of(const fs::path& folder) {
+  std::error_code error;
+  std::vector<fs::path> files = entries_of(folder, error);
+  if (error) {
+    throw InputError(SourcePosition{folder.string(), 0, 0},
+                     fmt::format("cannot be listed: {}", error.message()),
+                     "a folder that can be read");
+  }
+  std::erase_if(files, [](const fs::path& path) {
+    std::error_code unknown;
+    return path.filename().string().starts_with('.') || !fs::is_regular_file(path, unknown);
+  });
+  return files;
+}
+
+class DumpLoader {
+ public:
+  void load(const fs::path& path) {
+    if (!is_there(path)) {
+      throw InputError(SourcePosition{path.string(), 0, 0}, why_not_there(path),
+                       "the path of a dump, or of a folder of dumps");
+    }
+    if (!is_folder(path)) return add(path, false);
+    for (const fs::path& file : files_of(path)) add(file, true);
+  }
+
+  /// What was found. If no dump could be read, throws why not the first one.
+  DumpFiles take() {
+    for (FlightRecord& record : read_watchdog_text(log_, text_)) {
+      const bool is_dumped =
+          std::any_of(files_.records.begin(), files_.records.end(),
+                      [&](const FlightRecord& each) { return each.rank == record.rank; });
+      if (!is_dumped) files_.records.push_back(std::move(record));
+    }
+    if (files_.records.empty() && first_error_ != nullptr) std::rethrow_exception(first_error_);
+    return std::move(files_);
+  }
+
+ private:
+  void add(const fs::path& path, bool is_of_folder) {
+    try {
+      const std::string content = content_of(path);
+      if (has_watchdog_lines(content) && !looks_like_a_dump(content)) {
+        if (log_.empty()) log_ = path.string();
+        text_ += content + '\n';
+        return;
+      }
+      if (is_of_folder && !content.empty() && !looks_like_a_dump(content)) {
+        files_.skipped.push_back(path.string());
+        return;
+      }
+      files_.records.push_back(read_flight_record(path.string(), content));
+      files_.records.back().written_ns = written_ns(path);
+    } catch (const InputError& error) {
+      files_.unread.push_back({rank_in_name(path.string()), error.what()});
+      if (first_error_ == nullptr) first_error_ = std::current_exception();
+    }
+  }
+
+  DumpFiles files_;
+  std::string log_;   // the first with lines of the watchdog
+  std::string text_;  // of all of them: one tells of the ranks of another
+  std::exception_ptr first_error_;
+};
+
+}  // namespace
+
+DumpFiles load_dumps(const std::vector<std::string>& paths) {
+  DumpLoader loader;
+  for (const std::string& path : paths) loader.load(path);
+  DumpFiles files = loader.take();
+  if (files.records.empty()) {
+    throw InputError(SourcePosition{paths.empty() ? std::string("hang") : paths.front(), 0, 0},
+                     "no dump here",
+                     "dumps of PyTorch's Flight Recorder, pickles or JSON, one of each rank, or a "
+                     "log with lines of its watchdog");
+  }
+  return files;
+}
+
+}  // namespace collsim

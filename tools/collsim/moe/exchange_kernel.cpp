@@ -1,0 +1,141 @@
+#include "tools/collsim/moe/exchange_kernel.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "sim/base/data_directory.h"
+#include "sim/base/did_you_mean.h"
+#include "sim/base/input_error.h"
+#include "sim/yaml/yaml_reader.h"
+
+namespace collsim {
+
+namespace {
+
+constexpr auto families = std::to_array<std::pair<KernelFamily, std::string_view>>({
+    {KernelFamily::deepep, "deepep"},
+    {KernelFamily::deepep_low_latency, "deepep-low-latency"},
+    {KernelFamily::nvlink_one_sided, "nvlink-one-sided"},
+    {KernelFamily::nvlink_two_sided, "nvlink-two-sided"},
+});
+constexpr auto expert_operations = std::to_array<std::pair<ExpertOperation, std::string_view>>({
+    {ExpertOperation::prepare, "prepare"},
+    {ExpertOperation::dispatch, "dispatch"},
+    {ExpertOperation::combine, "combine"},
+    {ExpertOperation::combine_low_precision, "combine_low_precision"},
+});
+constexpr auto block_rules = std::to_array<std::pair<BlockRule, std::string_view>>(
+    {{BlockRule::given, "given"}, {BlockRule::experts, "experts"}, {BlockRule::gpu, "gpu"}});
+constexpr double largest_fill = 1000;
+
+template <typename Words, typename Value>
+std::string_view word_for(const Words& words, Value value) {
+  for (const auto& [each, word] : words) {
+    if (each == value) return word;
+  }
+  return "?";
+}
+
+template <typename Words>
+auto value_at(const YamlMapping& keys, std::string_view key, const Words& words) {
+  const YamlValue value = keys.at(key);
+  const std::string text = value.string();
+  std::vector<std::string> names;
+  for (const auto& [each, word] : words) {
+    if (word == text) return each;
+    names.emplace_back(word);
+  }
+  value.fail(fmt::format("there is no '{}'", text), names_instead_of(text, names));
+}
+
+Seconds time_at(const YamlMapping& keys, std::string_view key) {
+  const auto value = keys.find(key);
+  return value ? value->time() : Seconds{0};
+}
+
+double share_at(const YamlMapping& keys, std::string_view key) {
+  const auto value = keys.find(key);
+  return value ? value->fraction() : 1;
+}
+
+KernelRuns runs_of(const YamlValue& value) {
+  const YamlMapping keys = value.mapping({"gpu", "network", "ranks", "error"});
+  constexpr std::uint32_t max_ranks = 1U << 17;
+  const auto network = keys.find("network");
+  return {keys.at("gpu").string(), network ? network->string() : std::string(),
+          static_cast<std::uint32_t>(keys.at("ranks").integer(1, max_ranks)),
+          keys.at("error").share()};
+}
+
+ExchangeKernel kernel_of(const YamlValue& value) {
+  const YamlMapping keys = value.mapping(
+      {"kernel", "operation", "blocks", "launch", "doubling_ranks", "doubling_hosts", "expert",
+       "first_byte", "token", "token_byte", "message", "message_byte", "network_message",
+       "network_byte", "nvlink_share", "network_share", "fill", "measured", "source"});
+  ExchangeKernel kernel;
+  kernel.family = value_at(keys, "kernel", families);
+  kernel.operation = value_at(keys, "operation", expert_operations);
+  kernel.blocks = value_at(keys, "blocks", block_rules);
+  kernel.launch = keys.at("launch").time();
+  kernel.doubling_ranks = time_at(keys, "doubling_ranks");
+  kernel.doubling_hosts = time_at(keys, "doubling_hosts");
+  kernel.expert = time_at(keys, "expert");
+  kernel.first_byte = time_at(keys, "first_byte");
+  kernel.token = time_at(keys, "token");
+  kernel.token_byte = time_at(keys, "token_byte");
+  kernel.message = time_at(keys, "message");
+  kernel.message_byte = time_at(keys, "message_byte");
+  kernel.network_message = time_at(keys, "network_message");
+  kernel.network_byte = time_at(keys, "network_byte");
+  kernel.nvlink_share = share_at(keys, "nvlink_share");
+  kernel.network_share = share_at(keys, "network_share");
+  if (const auto fill = keys.find("fill")) kernel.fill = fill->share(largest_fill);
+  kernel.measured = runs_of(keys.at("measured"));
+  kernel.source = keys.at("source").string();
+  return kernel;
+}
+
+}  // namespace
+
+std::string_view to_string(KernelFamily family) {
+  return word_for(families, family);
+}
+
+std::string_view to_string(ExpertOperation operation) {
+  return word_for(expert_operations, operation);
+}
+
+std::vector<std::string> kernel_family_names() {
+  std::vector<std::string> names;
+  names.reserve(families.size());
+  for (const auto& [family, name] : families) names.emplace_back(name);
+  return names;
+}
+
+KernelFamily read_kernel_family(std::string_view name) {
+  for (const auto& [family, word] : families) {
+    if (word == name) return family;
+  }
+  throw InputError(fmt::format("--kernels: there is no '{}'", name),
+                   names_instead_of(name, kernel_family_names()));
+}
+
+ExchangeKernel exchange_kernel(KernelFamily family, ExpertOperation operation) {
+  const YamlMapping file =
+      load_yaml(shipped_file("exchange-kernels", "models/data"), "exchange-kernels")
+          .mapping({"kernels"});
+  std::vector<std::string> has;
+  for (const YamlValue& value : file.at("kernels").sequence()) {
+    ExchangeKernel kernel = kernel_of(value);
+    if (kernel.family != family) continue;
+    if (kernel.operation == operation) return kernel;
+    has.emplace_back(fmt::format("moe_{}", to_string(kernel.operation)));
+  }
+  throw InputError(fmt::format("{} has no moe_{}", to_string(family), to_string(operation)),
+                   fmt::format("{}", fmt::join(has, ", ")));
+}
+
+}  // namespace collsim

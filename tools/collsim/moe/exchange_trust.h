@@ -1,0 +1,39 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "models/calibration/error_table.h"
+#include "models/calibration/scaling_error.h"
+#include "sim/topologies/topology.h"
+#include "tools/collsim/moe/exchange_kernel.h"
+
+namespace collsim {
+
+/// How far off the times of an exchange are.
+struct ExchangeTrust {
+  double error = 0;  ///< the median to expect, as a share
+  std::string note;  ///< what a machine takes over from another; empty: nothing
+};
+
+/// Says it of machines, by what has been measured.
+class ExchangeErrors {
+ public:
+  /// Reads models/data/errors.yaml and trust.yaml. Throws InputError.
+  ExchangeErrors();
+
+  /// Of kernels that send so many bytes from the busiest rank. On the GPUs and the network that
+  /// they were fitted on, that is the error of the fit. On others constants are taken as they are:
+  /// then the error is that of calls of this size where nothing was measured. On more ranks than
+  /// were recorded it is at least that of times over nodes.
+  ExchangeTrust of(const ExchangeKernel& kernel, const Topology& topology,
+                   std::span<const DeviceId> gpus, double bytes) const;
+  /// The error of calls of such a class, as of one of `collsim run`.
+  double of_class(Trust trust, std::string_view medium, double bytes) const;
+
+ private:
+  ErrorTable errors_;
+  ScalingError scaling_;
+};
+
+}  // namespace collsim

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "models/imports/machine_parts.h"
+#include "models/predict/predictor.h"
+#include "tools/collsim/plan/limit.h"
+#include "tools/collsim/plan/workload.h"
+
+namespace collsim {
+
+/// What is asked of every machine of a plan.
+struct PlannedCall {
+  Collective collective = Collective::all_reduce;
+  RunSpec run{};
+};
+
+/// What a planned time rests on, the least first.
+enum class TimeBasis : std::uint8_t {
+  formulas,  ///< alone
+  part,      ///< a simulation of a part: four nodes or so, or a smaller call (Extent::part)
+  run,       ///< as `collsim run` simulates
+};
+/// "est", "part", "run".
+std::string_view to_string(TimeBasis basis);
+
+/// The time of all calls of a workload in a row, and what the largest of them is.
+struct WorkloadTime {
+  Seconds time;
+  Prediction largest{};
+  TimeBasis basis = TimeBasis::run;  ///< the least of the calls
+};
+
+/// A machine of a plan at one count of nodes: composed, planned for, and asked for times. What
+/// NCCL's search found for another count of the same machine is taken over.
+class PlannedMachine {
+ public:
+  /// `like` is a machine of the same nodes and NICs, and must outlive this; null: there is none.
+  /// Throws InputError where NCCL, or the algorithm, does not run there.
+  PlannedMachine(const MachineParts& parts, std::uint32_t nodes, const PlannedCall& call,
+                 const PlannedMachine* like);
+
+  const Topology& topology() const { return *topology_; }
+  const CallCompiler& compiler() const { return predictor_->compiler(); }
+  /// Those that the job has.
+  std::uint32_t nodes() const { return nodes_; }
+  std::uint32_t gpus() const { return static_cast<std::uint32_t>(compiler().spec().gpus.size()); }
+  /// The model of its first GPU, as price files name it; empty for one that is not known.
+  std::string_view gpu_model() const;
+  /// What is paid for: the job's nodes as a cluster of their own, which topology() is but where a
+  /// list names some of a larger one.
+  const Topology& paid() const { return paid_ ? *paid_ : *topology_; }
+
+  /// Nothing but the call and the method decides how it is predicted, so that a call takes the same
+  /// time in all plans.
+  WorkloadTime predict(std::span<const CallGroup> calls, const Method& method);
+  /// What keeps a call that takes so long from being faster. A cluster of more than 256 ranks is
+  /// looked at by its small_cluster(), whose ports carry as much.
+  LimitUse limit(Bytes size, Seconds time);
+  /// Whether NICs of different leaves talk to each other where every NIC talks to the NICs of its
+  /// place in other nodes, as NCCL's do.
+  bool spans_leaves() const;
+
+ private:
+  std::unique_ptr<const Topology> topology_;
+  std::unique_ptr<const Topology> paid_;
+  std::uint32_t nodes_;
+  std::unique_ptr<Predictor> predictor_;
+  std::unique_ptr<const CallCompiler> small_;
+  LayoutMemo memo_;
+};
+
+}  // namespace collsim

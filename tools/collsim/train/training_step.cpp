@@ -1,0 +1,192 @@
+#include "tools/collsim/train/training_step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "sim/base/input_error.h"
+
+namespace collsim {
+
+namespace {
+
+/// Turns of the pipeline after which a step is continued: each microbatch more takes as long then.
+constexpr std::int64_t steady_turns = 3;
+/// Microbatches without a pipeline, likewise.
+constexpr std::int64_t steady_microbatches = 3;
+
+double product_rate(const KernelTimes& kernels) {
+  return kernels.gpu().flops * kernels.gpu().product;
+}
+
+/// The kernels of every kind of GPU in use, the slowest first.
+std::vector<KernelTimes> kinds_of(const MachineCalls& calls, const KernelTable& table,
+                                  const std::string& gpu) {
+  if (!gpu.empty()) return {find_kernels(table, gpu)};
+  std::set<std::string> models;
+  for (const DeviceId each : calls.gpus) models.emplace(calls.topology->device(each).model);
+  if (models.empty()) models.emplace();
+  std::vector<KernelTimes> kinds;
+  std::set<std::string> known;
+  for (const std::string& model : models) {
+    KernelTimes kernels = find_kernels(table, model);
+    if (known.insert(kernels.gpu().gpu).second) kinds.push_back(std::move(kernels));
+  }
+  std::stable_sort(kinds.begin(), kinds.end(), [](const KernelTimes& a, const KernelTimes& b) {
+    return product_rate(a) < product_rate(b);
+  });
+  return kinds;
+}
+
+std::vector<std::uint32_t> kinds_by_rank(const MachineCalls& calls, const KernelTable& table,
+                                         const std::vector<KernelTimes>& kinds) {
+  std::vector<std::uint32_t> numbers(calls.gpus.size(), 0);
+  for (std::size_t rank = 0; rank < numbers.size() && kinds.size() > 1; ++rank) {
+    const std::string model(calls.topology->device(calls.gpus[rank]).model);
+    const std::string name = find_kernels(table, model).gpu().gpu;
+    while (kinds[numbers[rank]].gpu().gpu != name) ++numbers[rank];
+  }
+  return numbers;
+}
+
+/// Bytes of the GPU that holds least.
+double memory_of_smallest(const std::vector<KernelTimes>& kinds) {
+  double least = static_cast<double>(kinds.front().gpu().holds.count);
+  for (const KernelTimes& each : kinds) {
+    least = std::min(least, static_cast<double>(each.gpu().holds.count));
+  }
+  return least;
+}
+
+/// Adds `times` times what one of two steps takes more than the other.
+void continue_step(StepPrediction& step, const StepPrediction& fewer, double times) {
+  const auto grow = [&](Seconds& value, Seconds before) {
+    value = std::max(Seconds{}, value + times * (value - before));
+  };
+  for (auto& [name, time] : step.exposed) {
+    const auto before = fewer.exposed.find(name);
+    grow(time, before == fewer.exposed.end() ? Seconds{} : before->second);
+  }
+  grow(step.computes, fewer.computes);
+  grow(step.waits, fewer.waits);
+  grow(step.time, fewer.time);
+  step.continued = true;
+}
+
+void slow_down(CallProgram& program, const Straggler& straggler) {
+  for (RankGroup& group : program.groups) {
+    if (std::find(group.ranks.begin(), group.ranks.end(), straggler.rank) == group.ranks.end()) {
+      continue;
+    }
+    for (ProgramOp& op : group.ops) op.compute = straggler.slower * op.compute;
+  }
+}
+
+}  // namespace
+
+Rank gpus_of_node(const MachineCalls& calls) {
+  const Topology& topology = *calls.topology;
+  Rank ranks = 0;
+  for (const DeviceId gpu : calls.gpus) {
+    if (topology.node_of(gpu) == topology.node_of(calls.gpus.front())) ++ranks;
+  }
+  return std::max<Rank>(1, ranks);
+}
+
+StepMachine::StepMachine(const MachineCalls& calls, const KernelTable& table,
+                         const std::string& gpu)
+    : kinds_(kinds_of(calls, table, gpu)),
+      kind_of_rank_(kinds_by_rank(calls, table, kinds_)),
+      costs_(calls),
+      per_node_(gpus_of_node(calls)),
+      gpus_(static_cast<Rank>(calls.gpus.size())),
+      faulted_(faulted_ranks(calls)) {}
+
+ProgramSchedule StepMachine::schedule(const CallProgram& program) {
+  return schedule_program(program, costs_, kernels().sharing());
+}
+
+/// A stage has the kernels of the slowest kind among its ranks.
+CallProgram StepMachine::program_of(const TrainingSetup& setup, std::int64_t microbatches) const {
+  CallProgram program = training_program(setup, kinds_.front(), microbatches, per_node_);
+  for (std::uint32_t kind = 1; kind < kinds_.size(); ++kind) {
+    CallProgram quicker = training_program(setup, kinds_[kind], microbatches, per_node_);
+    for (std::size_t i = 0; i < program.groups.size(); ++i) {
+      std::uint32_t slowest = kind;
+      for (const Rank rank : program.groups[i].ranks) {
+        slowest = std::min(slowest, kind_of_rank_[rank]);
+      }
+      if (slowest == kind) program.groups[i].ops = std::move(quicker.groups[i].ops);
+    }
+  }
+  return program;
+}
+
+CallProgram StepMachine::faulty_program(const TrainingSetup& setup, std::int64_t microbatches) {
+  CallProgram program = program_of(setup, microbatches);
+  if (faulted_.any) move_to_slowest(program, faulted_, costs_);
+  return program;
+}
+
+double StepMachine::quickest() const {
+  return product_rate(kinds_.back()) / product_rate(kinds_.front());
+}
+
+/// Per second, of the data sheets.
+double StepMachine::flops_of(std::int64_t ranks) const {
+  double flops = 0;
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank) {
+    flops += kinds_[kind_of_rank_[rank]].gpu().flops;
+  }
+  return flops;
+}
+
+void StepMachine::complete(StepPrediction& step, const TrainingSetup& setup) const {
+  step.memory = step_memory(setup);
+  step.fits = step.memory.all() <= usable_memory * memory_of_smallest(kinds_);
+  const auto tokens =
+      static_cast<double>(setup.global_batch) * static_cast<double>(setup.tokens_sequence());
+  step.tokens_per_second = tokens / step.time.value;
+  step.utilisation = step.tokens_per_second *
+                     flops_per_token(setup.model, setup.tokens_sequence()) /
+                     flops_of(setup.ranks());
+}
+
+StepPrediction StepMachine::predict(const TrainingSetup& setup,
+                                    const std::optional<Straggler>& straggler) {
+  check_setup(setup);
+  if (setup.ranks() > std::int64_t{gpus_}) {
+    throw InputError(fmt::format("the layout has {} ranks", setup.ranks()),
+                     fmt::format("at most the machine's {} GPUs", gpus_));
+  }
+  const auto step_of = [&](std::int64_t microbatches) {
+    CallProgram program = faulty_program(setup, microbatches);
+    if (straggler) slow_down(program, *straggler);
+    const ProgramSchedule times = schedule(program);
+    const GroupSchedule& last = times.groups[times.last_group()];
+    StepPrediction step;
+    step.time = times.time;
+    step.computes = last.computes;
+    step.waits = last.waits;
+    step.exposed = last.exposed;
+    return step;
+  };
+  const std::int64_t turn = setup.pipeline;
+  const std::int64_t all = setup.microbatches();
+  const std::int64_t some =
+      turn > 1 ? steady_turns * turn + all % turn : std::min(all, steady_microbatches);
+  StepPrediction step;
+  if (all <= some + turn) {
+    step = step_of(all);
+  } else {
+    step = step_of(some + turn);
+    continue_step(step, step_of(some),
+                  static_cast<double>(all - some - turn) / static_cast<double>(turn));
+  }
+  complete(step, setup);
+  return step;
+}
+
+}  // namespace collsim
