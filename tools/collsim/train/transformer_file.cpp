@@ -256,7 +256,7 @@ YamlMapping shipped_models() {
 }
 
 /// What configurations of a kind leave out (models/data/transformers.yaml).
-std::optional<YamlMapping> family_of(const std::string& type) {
+std::optional<YamlMapping> model_family(const std::string& type) {
   const auto families = shipped_models().find("families");
   if (!families) return std::nullopt;
   for (const YamlValue& each : families->sequence()) {
@@ -291,7 +291,7 @@ Transformer read_config(const YamlValue& root) {
                "layers of attention and a feed-forward network alone");
     }
   }
-  if (auto family = family_of(type)) places.push_back(*std::move(family));
+  if (auto family = model_family(type)) places.push_back(*std::move(family));
   Transformer model = ShapeReader(std::move(places)).read();
   model.sequence = std::min(model.sequence, usual_sequence);
   return model;

@@ -1,0 +1,50 @@
+# cmake -P check_rooms.cmake RULES ROOT: fails where a file under ROOT includes what its room may not.
+# RULES has a line "ROOM: NEED ..." per room; a need is a room, or one header of another.
+cmake_minimum_required(VERSION 3.25)
+
+set(rules "${CMAKE_ARGV3}")
+get_filename_component(root "${CMAKE_ARGV4}" ABSOLUTE)
+
+file(STRINGS "${rules}" lines)
+foreach(line IN LISTS lines)
+  string(REGEX MATCH "^([^:]+): *(.*)$" matched "${line}")
+  set(room "${CMAKE_MATCH_1}")
+  string(REGEX REPLACE " +" ";" "needs_of_${room}" "${CMAKE_MATCH_2}")
+  list(APPEND rooms "${room}")
+endforeach()
+
+# Whether files of `room` may include `header`.
+function(may_include result room header)
+  get_filename_component(other "${header}" DIRECTORY)
+  set(needs ${needs_of_${room}})
+  if("door" IN_LIST needs)
+    list(APPEND needs ${needs_of_door})
+  endif()
+  if(other STREQUAL room OR other IN_LIST needs OR header IN_LIST needs)
+    set(${result} TRUE PARENT_SCOPE)
+  else()
+    set(${result} FALSE PARENT_SCOPE)
+  endif()
+endfunction()
+
+file(GLOB_RECURSE files RELATIVE "${root}" "${root}/sim/*.cpp" "${root}/sim/*.h"
+  "${root}/models/*.cpp" "${root}/models/*.h" "${root}/library/*.cpp" "${root}/library/*.h"
+  "${root}/tools/collsim/*.cpp" "${root}/tools/collsim/*.h")
+set(found "")
+foreach(file IN LISTS files)
+  get_filename_component(room "${file}" DIRECTORY)
+  if(NOT room IN_LIST rooms)
+    string(APPEND found "\n${file} lies in no room of cmake/rooms.cmake")
+  endif()
+  file(STRINGS "${root}/${file}" includes REGEX "^#include \"")
+  foreach(include IN LISTS includes)
+    string(REGEX REPLACE "^#include \"([^\"]+)\".*" "\\1" header "${include}")
+    may_include(allowed "${room}" "${header}")
+    if(NOT allowed)
+      string(APPEND found "\n${file} includes ${header}, which ${room} may not")
+    endif()
+  endforeach()
+endforeach()
+if(found)
+  message(FATAL_ERROR "Rooms (cmake/rooms.cmake):${found}")
+endif()

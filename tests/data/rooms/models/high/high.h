@@ -1,0 +1,2 @@
+#include "sim/low/low.h"
+#include "sim/low/inside.h"
