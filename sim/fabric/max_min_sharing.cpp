@@ -69,6 +69,12 @@ void MaxMinSharing::start(FlowId id, const FlowRate& rate) {
   started_.push_back(id);
 }
 
+void MaxMinSharing::change(FlowId id, const FlowRate& rate) {
+  flows_[id].rate_cap = rate.cap.value;
+  flows_[id].weight = rate.weight;
+  bound_again(id);
+}
+
 void MaxMinSharing::end(FlowId id) {
   Flow& flow = flows_[id];
   flow.running = false;
@@ -135,8 +141,8 @@ bool MaxMinSharing::can_reach_bound(const Flow& flow) const {
   return flow.narrowest == none || !can_hold(resources_[flow.narrowest]);
 }
 
-/// After a change of limits. What the flow could use of other resources changes too: they may hold
-/// others no longer.
+/// After a change of limits or of its cap. What the flow could use of other resources changes too:
+/// they may hold others no longer.
 void MaxMinSharing::bound_again(FlowId id) {
   for (const Hop& hop : hops_of(flows_[id])) {
     resources_[hop.resource].demand -= hop.share;

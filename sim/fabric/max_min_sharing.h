@@ -37,6 +37,8 @@ class MaxMinSharing {
   FlowId add_flow(std::span<const Load> route);
 
   void start(FlowId id, const FlowRate& rate);
+  /// From now on the flow has this cap and weight.
+  void change(FlowId id, const FlowRate& rate);
   void end(FlowId id);
   void set_capacity(ResourceId id, double capacity);
   /// Its bucket opens or closes.

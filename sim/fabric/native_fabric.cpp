@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace collsim {
 namespace {
@@ -53,14 +54,20 @@ void NativeFabric::start_flow(RouteId route, double bytes, const FlowRate& rate,
   flow.remaining = bytes;
   flow.settled = now_;
   flow.rate = 0;
-  flow.max = rate;
   if (bytes == 0) {
     flow.finish = now_;
     schedule(id);
-  } else {
-    flow.finish = infinity;
-    sharing_.start(id, rate);
+    return;
   }
+  flow.finish = infinity;
+  if (!std::exchange(flow.leaving, false)) {
+    sharing_.start(id, rate);
+  } else if (rate.cap == flow.max.cap && rate.weight == flow.max.weight) {
+    next_.push_back(id);
+  } else {
+    sharing_.change(id, rate);
+  }
+  flow.max = rate;
 }
 
 void NativeFabric::start_timer(Seconds delay, EventTag tag) {
@@ -83,7 +90,7 @@ void NativeFabric::redirect(RouteId from, RouteId to) {
   assert(from != to && routes_[from].length > 0 && routes_[to].length > 0);
   const auto flows = static_cast<FlowId>(flows_.size());
   for (FlowId id = 0; id < flows; ++id) {
-    if (flows_[id].route != from || !sharing_.is_running(id)) continue;
+    if (flows_[id].route != from || !sharing_.is_running(id) || flows_[id].leaving) continue;
     settle(flows_[id]);
     const Flow flow = flows_[id];
     release(id);
@@ -159,10 +166,11 @@ NativeFabric::FlowId NativeFabric::take_flow(RouteId route_id) {
 
 void NativeFabric::release(FlowId id) {
   cancel(id);
-  if (sharing_.is_running(id)) {
-    sharing_.end(id);
-  }
   Flow& flow = flows_[id];
+  if (sharing_.is_running(id) && !flow.leaving) {
+    flow.leaving = true;
+    leaving_.push_back(id);
+  }
   flow.next_free = routes_[flow.route].free_flow;
   routes_[flow.route].free_flow = id;
 }
@@ -174,23 +182,39 @@ void NativeFabric::empty_bucket(ResourceId id) {
 }
 
 void NativeFabric::update_rates() {
-  if (!sharing_.solve(buckets_, now_)) return;
-  for (const FlowId id : sharing_.unhindered()) {
-    cancel(id);
-    set_rate(id);
-    if (std::isfinite(flows_[id].finish)) schedule(id);
-  }
-  for (const FlowId id : sharing_.solved()) {
-    if (flows_[id].rate == sharing_.rate(id)) continue;
-    set_rate(id);
-    if (std::isfinite(flows_[id].finish)) {
-      if (flows_[id].scheduled) cancel(id);
-      completions_.set(id, flows_[id].finish);  // in place of the one that it had
-    } else {
+  end_leaving();
+  if (sharing_.solve(buckets_, now_)) {
+    for (const FlowId id : sharing_.unhindered()) {
       cancel(id);
+      set_rate(id);
+      if (std::isfinite(flows_[id].finish)) schedule(id);
     }
+    for (const FlowId id : sharing_.solved()) await(id);
+    use_buckets();
   }
-  use_buckets();
+  for (const FlowId id : next_) {
+    if (sharing_.is_running(id)) await(id);  // it was not redirected since
+  }
+  next_.clear();
+}
+
+void NativeFabric::end_leaving() {
+  for (const FlowId id : leaving_) {
+    if (std::exchange(flows_[id].leaving, false)) sharing_.end(id);
+  }
+  leaving_.clear();
+}
+
+/// The end of a flow whose rate may change again before.
+void NativeFabric::await(FlowId id) {
+  if (flows_[id].rate == sharing_.rate(id)) return;
+  set_rate(id);
+  if (std::isfinite(flows_[id].finish)) {
+    if (flows_[id].scheduled) cancel(id);
+    completions_.set(id, flows_[id].finish);  // in place of the one that it had
+  } else {
+    cancel(id);
+  }
 }
 
 void NativeFabric::use_buckets() {

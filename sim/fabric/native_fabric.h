@@ -13,7 +13,9 @@
 namespace collsim {
 
 /// The fast engine: a start or an end solves anew only the flows whose bottleneck it moves, see
-/// MaxMinSharing. Changes of one instant are solved together. Resources without limit join nothing.
+/// MaxMinSharing. Changes of one instant are solved together: where a flow ends and the next one
+/// of its route begins with the same cap and weight, nothing has changed. Resources without limit
+/// join nothing.
 ///
 /// Times within 1e-14 relative are one instant: they differ by rounding only.
 class NativeFabric final : public Fabric {
@@ -46,6 +48,7 @@ class NativeFabric final : public Fabric {
     std::uint32_t version = timer_version;
     FlowId next_free = none;
     bool scheduled = false;  ///< whether an event with the present version is in the queue
+    bool leaving = false;    ///< whether MaxMinSharing is still to hear that it is over
   };
   struct Route {
     std::uint32_t first = 0;  ///< in route_loads_
@@ -65,6 +68,8 @@ class NativeFabric final : public Fabric {
   bool is_stale(FabricEvent event) const;
   void empty_bucket(ResourceId resource);
   void update_rates();
+  void await(FlowId id);
+  void end_leaving();
   void use_buckets();
   void settle(Flow& flow) const;
   void set_rate(FlowId id);
@@ -79,6 +84,8 @@ class NativeFabric final : public Fabric {
   std::vector<Route> routes_;
   std::vector<Load> route_loads_;
   std::vector<Flow> flows_;
+  std::vector<FlowId> leaving_;  ///< since the last solve
+  std::vector<FlowId> next_;     ///< flows that began in the slot of one that was leaving
 };
 
 }  // namespace collsim

@@ -125,6 +125,22 @@ TEST_P(FabricSharing, a_rate_cap_leaves_the_rest_to_others) {
   }
 }
 
+TEST_P(FabricSharing, a_flow_that_takes_the_place_of_another_gets_what_is_its_own) {
+  // C = 10: flows 0 (10 bytes) and 1 (40) at 5 each. At 2 flow 2 (15 bytes) follows flow 0 and has
+  // 5 as well: over at 5, when flow 1 has 15 left. Flow 3 (6 bytes) follows, but reaches 2 only:
+  // over at 8; flow 1 at 8, over at 5 + 15 / 8.
+  const auto route = add_route(*fabric_, {fabric_->add_resource(per_second(10))});
+  fabric_->start_flow(route, 10, unlimited, 0);
+  fabric_->start_flow(route, 40, unlimited, 1);
+  recorder_.then(0, [&] { fabric_->start_flow(route, 15, unlimited, 2); });
+  recorder_.then(2, [&] { fabric_->start_flow(route, 6, per_second(2), 3); });
+  fabric_->run(recorder_);
+  expect_end(0, 2);
+  expect_end(2, 5);
+  expect_end(1, 5 + 15.0 / 8);
+  expect_end(3, 8);
+}
+
 TEST_P(FabricSharing, a_cap_above_the_fair_share_binds_when_others_have_gone) {
   // C = 10, x_0 <= 8. Together 5 each; flow 1 (10 bytes) ends at 2. Flow 0 has 26 - 10 = 16 left
   // and runs at 8: ends at 4.

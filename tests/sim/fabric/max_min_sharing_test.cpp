@@ -39,6 +39,11 @@ class Network {
     running_[id] = {route, rate_cap, weight};
     return id;
   }
+  void change(std::uint32_t flow, double rate_cap, double weight) {
+    sharing_.change(flow, {BytesPerSecond{rate_cap}, weight});
+    running_[flow].rate_cap = rate_cap;
+    running_[flow].weight = weight;
+  }
   void end(std::uint32_t flow) {
     sharing_.end(flow);
     running_.erase(flow);
@@ -87,7 +92,7 @@ class Network {
     const std::vector<double> expected = max_min_rates(capacities, demands);
     std::size_t i = 0;
     for (const auto& [id, demand] : running_) {
-      ASSERT_NEAR(sharing_.rate(id), expected[i], 1e-9 * expected[i]) << "flow " << id;
+      ASSERT_NEAR(rate(id), expected[i], 1e-9 * expected[i]) << "flow " << id;
       ++i;
     }
   }
@@ -150,14 +155,21 @@ class RandomHistory {
     if (history_.capacities_change && draw(0, 4) == 0) {
       network_.set_capacity(draw(0, history_.links - 1), draw(0, 3) == 0 ? 0 : 1e9 * draw(1, 12));
     } else if (draw(0, 2 * history_.flows) < network_.flows()) {
-      network_.end(network_.flow(draw(0, static_cast<unsigned>(network_.flows()) - 1)));
+      network_.end(drawn_flow());
+    } else if (history_.weights && network_.flows() > 0 && draw(0, 2) == 0) {
+      const double cap = drawn_cap();
+      network_.change(drawn_flow(), cap, weight(cap));
     } else {
-      // Some caps are so low that they always hold, some equal the shares of others.
-      const double cap = draw(0, 1) == 0 ? unlimited.value : 0.25e9 * draw(1, 20);
+      const double cap = drawn_cap();
       network_.start(history_.folded ? folded(route()) : route(), cap,
                      history_.weights ? weight(cap) : 1);
     }
   }
+  std::uint32_t drawn_flow() {
+    return network_.flow(draw(0, static_cast<unsigned>(network_.flows()) - 1));
+  }
+  /// Some caps are so low that they always hold, some equal the shares of others.
+  double drawn_cap() { return draw(0, 1) == 0 ? unlimited.value : 0.25e9 * draw(1, 20); }
   /// By the cap, as thread blocks' flows, or by chance.
   double weight(double cap) {
     return std::isfinite(cap) && draw(0, 1) == 0 ? cap / 1e9 : 0.01 * draw(1, 500);
