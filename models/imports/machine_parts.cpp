@@ -38,11 +38,6 @@ bool is_shipped(std::string_view name, std::string_view folder) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// The kind that a file says, "topology" or "node".
-bool is_node_file(const TextFile& text) {
-  return text.content.find("collsim: node/") != std::string::npos;
-}
-
 MachineParts parts_of_topology(const fs::path& path);
 
 /// What a topology file says, or the file of fabrics/ that it names.
@@ -127,7 +122,7 @@ MachineParts parts_of_cluster(const ClusterName& cluster) {
 /// A node template, a topology, or what another tool says of a host.
 MachineParts parts_of_file(const std::string& name, const fs::path& path) {
   const TextFile text = read_text_file(path, "a machine");
-  if (is_node_file(text)) return parts_of_node(name, path);
+  if (own_kind(text.content) == "node") return parts_of_node(name, path);
   if (!is_importable(text)) return parts_of_topology(path);
   MachineParts parts;
   parts.node = import_node(text).node;

@@ -201,9 +201,7 @@ class FactReader {
 
   static std::uint32_t cores_of_ranges(std::string_view list) {
     std::uint32_t cores = 0;
-    while (!list.empty()) {
-      const std::string_view range = list.substr(0, list.find(','));
-      list.remove_prefix(std::min(list.size(), range.size() + 1));
+    for (const std::string_view range : split_lines(list, ',')) {
       const auto dash = range.find('-');
       const bool is_one = dash == std::string_view::npos;
       const auto first = whole_number(range.substr(0, dash));

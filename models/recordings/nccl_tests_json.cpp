@@ -21,14 +21,6 @@ namespace {
 
 using nlohmann::json;
 
-SourcePosition position_of(const TextFile& text, std::size_t byte) {
-  const std::string_view before =
-      std::string_view(text.content).substr(0, byte == 0 ? 0 : byte - 1);
-  const auto lines = std::count(before.begin(), before.end(), '\n');
-  const auto line_begin = before.rfind('\n') + 1;  // npos + 1 is 0
-  return {text.name, static_cast<int>(lines) + 1, static_cast<int>(before.size() - line_begin) + 1};
-}
-
 /// Where the object ends that a text begins with, as its braces say; nothing if it does not.
 std::optional<std::size_t> end_of_object(std::string_view text) {
   std::size_t depth = 0;
@@ -59,7 +51,7 @@ bool has_several_objects(std::string_view text) {
 json parse(const TextFile& text) {
   if (has_several_objects(text.content)) {
     const std::size_t first = *end_of_object(text.content);
-    throw InputError(position_of(text, text.content.find('{', first) + 1),
+    throw InputError(position_at(text.name, text.content, text.content.find('{', first)),
                      "a second object: this is JSON Lines, as profilers and NCCL's inspector write",
                      "one object a file, which nccl-tests writes with -J FILE");
   }
@@ -69,7 +61,8 @@ json parse(const TextFile& text) {
   try {
     return parse_bounded<json>(text.content, {}, refuse);
   } catch (const json::parse_error& error) {
-    throw InputError(position_of(text, error.byte), "not JSON", "what nccl-tests writes with -J");
+    throw InputError(position_at(text.name, text.content, std::max<std::size_t>(error.byte, 1) - 1),
+                     "not JSON", "what nccl-tests writes with -J");
   }
 }
 
@@ -267,9 +260,7 @@ class JsonReader {
   TableSigns signs_;
 };
 
-}  // namespace
-
-Recording read_nccl_tests_json(const TextFile& text) {
+Recording read_nccl_tests_json(const TextFile& text, std::size_t*) {
   try {
     return JsonReader(text).take();
   } catch (const json::exception& error) {
@@ -277,5 +268,16 @@ Recording read_nccl_tests_json(const TextFile& text) {
                      "what nccl-tests writes with -J");
   }
 }
+
+const RecordingFormat nccl_tests_json_format(
+    "the JSON of nccl-tests (-J)",
+    [](std::string_view text) {
+      if (!begins_with_object(text)) return FormatSign::no;
+      const bool has_results = text.find("\"out_of_place\"") != std::string_view::npos;
+      return has_results ? FormatSign::form : FormatSign::any;
+    },
+    read_nccl_tests_json);
+
+}  // namespace
 
 }  // namespace collsim

@@ -161,9 +161,7 @@ RecordedRow read_common(const YamlMapping& run) {
   return row;
 }
 
-}  // namespace
-
-Recording read_recorder_yaml(const TextFile& text) {
+Recording read_recorder_yaml(const TextFile& text, std::size_t*) {
   const YamlMapping root =
       read_yaml(text, "recording")
           .mapping({"machine", "machines", "type", "redop", "topology", "runs"});
@@ -193,5 +191,17 @@ Recording read_recorder_yaml(const TextFile& text) {
   set_machines(read_machines(root), text.name, recording.rows);
   return recording;
 }
+
+/// Of other files of ours it says that they are no recording.
+const RecordingFormat recorder_format(
+    "a recording of collsim-recorder's",
+    [](std::string_view text) {
+      const std::string_view line = first_line(text);
+      if (line.starts_with("collsim: recording")) return FormatSign::mark;
+      return line.starts_with("collsim:") ? FormatSign::any : FormatSign::no;
+    },
+    read_recorder_yaml);
+
+}  // namespace
 
 }  // namespace collsim
