@@ -7,6 +7,7 @@
 
 #include "models/nccl/settings/function.h"
 #include "models/recordings/readers.h"
+#include "sim/base/words.h"
 #include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
@@ -85,10 +86,8 @@ bool either(const YamlValue& value, std::string_view no, std::string_view yes) {
 }
 
 std::optional<NcclAlgorithm> find_algorithm(std::string_view name) {
-  for (const NcclAlgorithm algorithm : all_nccl_algorithms) {
-    if (to_string(algorithm) == name) return algorithm;
-  }
-  return find_nccl_algorithm(name);
+  const auto ours = value_called(name, all_nccl_algorithms);
+  return ours ? ours : find_nccl_algorithm(name);
 }
 
 void read_row(const YamlValue& value, const Columns& columns, RecordedRow& row) {

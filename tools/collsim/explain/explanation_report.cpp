@@ -7,6 +7,8 @@
 #include <ostream>
 #include <string>
 
+#include "sim/base/words.h"
+
 namespace collsim::command {
 
 namespace {
@@ -28,17 +30,10 @@ std::array<Share, 5> named_shares(const TimeShares& shares) {
 }
 
 std::string_view words(Cause cause) {
-  switch (cause) {
-    case Cause::begin:
-      return "the call";
-    case Cause::program_order:
-      return "itself";
-    case Cause::message:
-      return "a message";
-    case Cause::credit:
-      return "a credit";
-  }
-  return "";
+  return word_for(cause, {{Cause::begin, "the call"},
+                          {Cause::program_order, "itself"},
+                          {Cause::message, "a message"},
+                          {Cause::credit, "a credit"}});
 }
 
 /// Of what NCCL considers, and of what it does not.
