@@ -292,6 +292,11 @@ LogFacts read_log_facts(const TextFile& text) {
   return facts;
 }
 
+const LogLines* lines_of(const LogFacts& facts, LogTransport transport) {
+  const auto found = facts.transports.find(transport);
+  return found == facts.transports.end() ? nullptr : &found->second;
+}
+
 bool is_on_few_cores(const LogFacts& facts) {
   constexpr std::uint32_t few = 2;
   return facts.cores > 0 && facts.cores <= few;

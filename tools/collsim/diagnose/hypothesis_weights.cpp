@@ -10,7 +10,6 @@
 #include "sim/base/lines.h"
 #include "sim/base/text.h"
 #include "tools/collsim/diagnose/hypothesis.h"
-#include "tools/collsim/diagnose/shown_causes.h"
 
 namespace collsim {
 
