@@ -10,6 +10,7 @@
 #include "models/calibration/calibration_file.h"
 #include "models/machine/gpu_model.h"
 #include "sim/base/data_directory.h"
+#include "sim/base/words.h"
 
 namespace collsim {
 
@@ -58,10 +59,7 @@ bool is_about(const CalibrationTrust& trust, const Device& gpu) {
 }  // namespace
 
 std::optional<Trust> find_trust(std::string_view name) {
-  for (const Trust trust : {Trust::exact, Trust::measured, Trust::derived, Trust::guessed}) {
-    if (name == to_string(trust)) return trust;
-  }
-  return std::nullopt;
+  return value_called(name, {Trust::exact, Trust::measured, Trust::derived, Trust::guessed});
 }
 
 CalibrationTrust read_trust(const YamlValue& value) {

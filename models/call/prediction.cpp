@@ -10,6 +10,7 @@
 #include "models/machine/host_memory.h"
 #include "sim/algorithms/written_schedule.h"
 #include "sim/base/input_error.h"
+#include "sim/base/words.h"
 #include "sim/execution/effort.h"
 
 namespace collsim {
@@ -133,17 +134,10 @@ Wiring wiring_at_first(const CompiledCall& call) {
 }  // namespace
 
 std::string_view to_string(Extent extent) {
-  switch (extent) {
-    case Extent::whole:
-      return "whole";
-    case Extent::steady:
-      return "steady";
-    case Extent::scaled:
-      return "scaled";
-    case Extent::part:
-      return "part";
-  }
-  return "";
+  return word_for(extent, {{Extent::whole, "whole"},
+                           {Extent::steady, "steady"},
+                           {Extent::scaled, "scaled"},
+                           {Extent::part, "part"}});
 }
 
 Execution execution_of(const CompiledCall& call) {

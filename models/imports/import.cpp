@@ -9,8 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "models/imports/matrix.h"
-#include "models/imports/matrix_text.h"
 #include "models/machine/odd_links.h"
 #include "sim/base/input_error.h"
 
@@ -18,38 +16,17 @@ namespace collsim {
 
 namespace {
 
-/// The text with all that is outside of its <system> made blank, so that places stay.
-TextFile only_system(const TextFile& text, std::size_t begin, std::size_t end) {
-  TextFile only{text.name, text.content.substr(0, end)};
-  std::replace_if(
-      only.content.begin(), only.content.begin() + static_cast<std::ptrdiff_t>(begin),
-      [](char letter) { return letter != '\n'; }, ' ');
-  return only;
-}
-
-ImportedNode import_described(const TextFile& text, const ImportOptions& options) {
-  constexpr std::string_view closing = "</system>";
-  const std::size_t begin = text.content.find_first_not_of(" \t\n");
-  const bool xml = begin != std::string::npos && text.content[begin] == '<';
-  // The root is the first element whose name is one of these.
-  const std::size_t graphs = text.content.find("<graphs");
-  const std::size_t system = text.content.find("<system");
-  const std::size_t topology = text.content.find("<topology");
-  if (!xml) {
-    const std::size_t end = text.content.rfind(closing);
-    const bool inside = system < graphs && end != std::string::npos && system < end;
-    if (!inside) return import_nvidia_smi(text, options);
-    return import_nccl_topology(only_system(text, system, end + closing.size()), options);
-  }
-  if (graphs < system) {
-    throw InputError(SourcePosition{text.name},
-                     "NCCL's graphs, which are the channels that it chose and not the machine",
-                     "the topology that NCCL dumps with NCCL_TOPO_DUMP_FILE=FILE");
-  }
-  if (topology < system) return import_lstopo(text, options);
-  if (system == std::string::npos && is_html(text.content)) return import_nvidia_smi(text, options);
-  return import_nccl_topology(text, options);
-}
+const MachineFormat graphs_format(
+    "NCCL's graphs, which are the channels that it chose and not the machine",
+    [](std::string_view text) {
+      const bool is_first = text.find("<graphs") < text.find("<system");
+      return begins_with_element(text) && is_first ? FormatSign::mark : FormatSign::no;
+    },
+    [](const TextFile& text, const ImportOptions&) -> ImportedNode {
+      throw InputError(SourcePosition{text.name},
+                       "NCCL's graphs, which are the channels that it chose and not the machine",
+                       "the topology that NCCL dumps with NCCL_TOPO_DUMP_FILE=FILE");
+    });
 
 /// The PCIe link of a device, if it has one.
 std::optional<GraphLink> pcie_link(const NodeTemplate& node, std::uint32_t device) {
@@ -82,7 +59,9 @@ void add_nics(NodeTemplate& node, std::uint32_t count) {
 }
 
 ImportedNode import_node(const TextFile& text, const ImportOptions& options) {
-  ImportedNode imported = import_described(text, options);
+  if (!is_importable(text))
+    refuse_other_kind(text.name, text.content, FileKind::machine, "machine");
+  ImportedNode imported = MachineFormat::find(text.content)->read(text, options);
   if (options.added_nics > 0) {
     add_nics(imported.node, options.added_nics);
     imported.notes.push_back(fmt::format(
@@ -94,15 +73,13 @@ ImportedNode import_node(const TextFile& text, const ImportOptions& options) {
 }
 
 bool is_importable(const TextFile& text) {
-  const std::string& content = text.content;
-  if (content.starts_with("collsim:") || content.find("\ncollsim:") != std::string::npos) {
-    return false;
-  }
-  const std::size_t begin = content.find_first_not_of(" \t\r\n");
-  if (begin == std::string::npos) return false;
-  const bool system = content.find("<system") < content.rfind("</system>") &&
-                      content.rfind("</system>") != std::string::npos;
-  return content[begin] == '<' || system || has_matrix(text);
+  return !own_kind(text.content) &&
+         MachineFormat::find(text.content, FormatSign::inside) != nullptr;
+}
+
+bool begins_with_element(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  return begin != std::string_view::npos && text[begin] == '<';
 }
 
 }  // namespace collsim

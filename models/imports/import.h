@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/machine/gpu_model.h"
+#include "sim/base/file_format.h"
 #include "sim/base/text_file.h"
 #include "sim/topologies/node_template.h"
 
@@ -42,20 +43,15 @@ void add_nics(NodeTemplate& node, std::uint32_t count);
 /// inside another text, or a matrix of GPUs.
 bool is_importable(const TextFile& text);
 
+/// How a description of a host is read: MachineFormat::find() says what it is.
+using MachineFormat =
+    ReadFormat<FileKind::machine, ImportedNode(const TextFile& text, const ImportOptions& options)>;
+
+/// Whether a text begins as XML or HTML does.
+bool begins_with_element(std::string_view text);
+
 /// By the system that NCCL makes of the file: PCIe as fast as NCCL takes it to be, NVLinks as many
 /// as it counts, each as fast as the data sheet says.
 ImportedNode import_nccl_topology(const TextFile& text, const ImportOptions& options);
-
-/// By the PCI devices of what `lstopo --of xml` writes (hwloc 1 and 2), read as NCCL would find
-/// them on that machine: NVIDIA's GPUs in the order of their bus ids; NICs with RDMA, or all others
-/// where there is none; PCIe switches, NUMA nodes and CPUs. NVLinks where hwloc asked the driver
-/// for them, else those of `nvlink_layout`.
-ImportedNode import_lstopo(const TextFile& text, const ImportOptions& options);
-
-/// By the matrix: NVLinks by their number, direct or, where a GPU would need more links than its
-/// model has, through an NVSwitch; PCIe switches where pairs are PIX or PXB; sockets by NUMA nodes
-/// and CPUs, else where pairs are SYS. The matrix says no speeds: the model of the GPUs is
-/// `options.gpu`, or what other lines of the text name.
-ImportedNode import_nvidia_smi(const TextFile& text, const ImportOptions& options);
 
 }  // namespace collsim

@@ -11,9 +11,9 @@
 
 #include "models/imports/import.h"
 #include "models/nccl/system/pci_bus_id.h"
-#include "models/nccl/system/xml_file.h"
 #include "sim/base/number.h"
 #include "sim/base/text.h"
+#include "sim/base/xml_file.h"
 
 namespace collsim {
 
@@ -441,8 +441,10 @@ class LstopoReader {
   std::size_t nets_ = 0;
 };
 
-}  // namespace
-
+/// By the PCI devices (hwloc 1 and 2), read as NCCL would find them on that machine: NVIDIA's GPUs
+/// in the order of their bus ids; NICs with RDMA, or all others where there is none; PCIe switches,
+/// NUMA nodes and CPUs. NVLinks where hwloc asked the driver for them, else those of
+/// `nvlink_layout`.
 ImportedNode import_lstopo(const TextFile& text, const ImportOptions& options) {
   LstopoReader reader(text, options);
   const TextFile as_nccl_finds_it{text.name, reader.read()};
@@ -452,5 +454,16 @@ ImportedNode import_lstopo(const TextFile& text, const ImportOptions& options) {
   imported.warnings.insert(imported.warnings.end(), reader.warnings.begin(), reader.warnings.end());
   return imported;
 }
+
+const MachineFormat lstopo_format(
+    "a host as `lstopo --of xml` writes it",
+    [](std::string_view text) {
+      const std::size_t place = text.find("<topology");
+      const bool is_first = place < text.find("<system") && place < text.find("<graphs");
+      return begins_with_element(text) && is_first ? FormatSign::mark : FormatSign::no;
+    },
+    import_lstopo);
+
+}  // namespace
 
 }  // namespace collsim

@@ -12,6 +12,8 @@
 #include "models/imports/machine_parts.h"
 #include "models/machine/gpu_model.h"
 #include "sim/base/data_directory.h"
+#include "sim/base/file_format.h"
+#include "sim/base/input_error.h"
 #include "sim/topologies/cluster_name.h"
 #include "sim/topologies/loader.h"
 #include "sim/topologies/topology_writer.h"
@@ -67,7 +69,12 @@ Machine load_machine(std::string_view name, const std::filesystem::path& base) {
   if (names_unwritten_cluster(path.string())) return composed_machine(load_parts(path.string()));
   const TextFile text = read_text_file(path, "a machine");
   if (is_importable(text)) return import_machine(text);
-  return {read_machine(text), {}};
+  try {
+    return {read_machine(text), {}};
+  } catch (const InputError&) {
+    refuse_other_kind(text.name, text.content, FileKind::machine, "machine");
+    throw;
+  }
 }
 
 Topology read_machine(const TextFile& text) {

@@ -17,6 +17,7 @@
 #include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
 #include "sim/base/number.h"
+#include "sim/base/words.h"
 #include "sim/topologies/cluster_name.h"
 #include "sim/topologies/loader.h"
 #include "sim/topologies/template_path.h"
@@ -28,19 +29,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array placement_names{std::pair{NodePlacement::packed, "packed"},
-                                     std::pair{NodePlacement::interleaved, "interleaved"},
-                                     std::pair{NodePlacement::random, "random"},
-                                     std::pair{NodePlacement::listed, "listed"}};
-
 bool is_shipped(std::string_view name, std::string_view folder) {
   const std::vector<std::string> names = shipped_names(folder);
   return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-/// The kind that a file says, "topology" or "node".
-bool is_node_file(const TextFile& text) {
-  return text.content.find("collsim: node/") != std::string::npos;
 }
 
 MachineParts parts_of_topology(const fs::path& path);
@@ -127,7 +118,7 @@ MachineParts parts_of_cluster(const ClusterName& cluster) {
 /// A node template, a topology, or what another tool says of a host.
 MachineParts parts_of_file(const std::string& name, const fs::path& path) {
   const TextFile text = read_text_file(path, "a machine");
-  if (is_node_file(text)) return parts_of_node(name, path);
+  if (own_kind(text.content) == "node") return parts_of_node(name, path);
   if (!is_importable(text)) return parts_of_topology(path);
   MachineParts parts;
   parts.node = import_node(text).node;
@@ -191,17 +182,15 @@ std::string fabric_for(const MachineParts& parts, std::uint32_t nodes) {
 }  // namespace
 
 std::string_view to_string(NodePlacement placement) {
-  for (const auto& [each, name] : placement_names) {
-    if (each == placement) return name;
-  }
-  return {};
+  return word_for(placement, {{NodePlacement::packed, "packed"},
+                              {NodePlacement::interleaved, "interleaved"},
+                              {NodePlacement::random, "random"},
+                              {NodePlacement::listed, "listed"}});
 }
 
 std::optional<NodePlacement> find_placement(std::string_view name) {
-  for (const auto& [each, known] : placement_names) {
-    if (known == name && each != NodePlacement::listed) return each;
-  }
-  return std::nullopt;
+  return value_called(name,
+                      {NodePlacement::packed, NodePlacement::interleaved, NodePlacement::random});
 }
 
 MachineParts load_parts(const std::string& name, const std::string& fabric) {

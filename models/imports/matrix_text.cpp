@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "sim/base/input_error.h"
+#include "sim/base/lines.h"
 #include "sim/base/text.h"
 
 namespace collsim {
@@ -101,9 +102,7 @@ MatrixLine cells_of(std::string_view text, int number) {
 std::vector<MatrixLine> plain_lines(std::string_view text) {
   std::vector<MatrixLine> lines;
   int number = 0;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
+  for (const std::string_view line : split_lines(text)) {
     ++number;
     if (line.find('|') != std::string_view::npos) {
       lines.push_back(cells_of(line, number));
@@ -111,7 +110,6 @@ std::vector<MatrixLine> plain_lines(std::string_view text) {
       lines.emplace_back();
       add_words(lines.back(), line, number, 1);
     }
-    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return lines;
 }

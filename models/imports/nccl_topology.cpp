@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/imports/import.h"
+#include "models/imports/matrix_text.h"
 #include "models/nccl/system/cpu_generation.h"
 #include "models/nccl/system/link_bandwidth.h"
 #include "models/nccl/system/system_xml.h"
@@ -295,6 +296,42 @@ class SystemReader {
   std::map<std::uint32_t, double> nvlink_rate_;                  // by node of NCCL's
   std::map<std::pair<std::uint32_t, std::uint32_t>, double> rates_;
 };
+
+}  // namespace
+
+namespace {
+
+constexpr std::string_view closing = "</system>";
+
+FormatSign nccl_sign(std::string_view text) {
+  const std::size_t system = text.find("<system");
+  const std::size_t graphs = text.find("<graphs");
+  if (!begins_with_element(text)) {
+    const std::size_t end = text.rfind(closing);
+    const bool is_inside = system < graphs && end != std::string_view::npos && system < end;
+    return is_inside ? FormatSign::inside : FormatSign::no;
+  }
+  if (graphs < system || text.find("<topology") < system) return FormatSign::no;
+  if (system != std::string_view::npos) return FormatSign::mark;
+  return is_html(text) ? FormatSign::no : FormatSign::inside;
+}
+
+/// Of a longer text, such as an issue, what is outside of <system> is made blank, so that places
+/// stay.
+TextFile only_system(TextFile text) {
+  std::string& content = text.content;
+  if (begins_with_element(content)) return text;
+  content.resize(content.rfind(closing) + closing.size());
+  const auto begin = content.begin() + static_cast<std::ptrdiff_t>(content.find("<system"));
+  std::replace_if(
+      content.begin(), begin, [](char letter) { return letter != '\n'; }, ' ');
+  return text;
+}
+
+const MachineFormat nccl_format("NCCL's topology of a host (NCCL_TOPO_DUMP_FILE)", nccl_sign,
+                                [](const TextFile& text, const ImportOptions& options) {
+                                  return import_nccl_topology(only_system(text), options);
+                                });
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 
 #include "sim/base/clean_text.h"
 #include "sim/base/input_error.h"
+#include "sim/base/lines.h"
 #include "sim/base/number.h"
 #include "sim/topologies/loader.h"
 
@@ -118,13 +119,9 @@ std::vector<std::uint32_t> parse_node_list(std::string_view option, std::string_
 
 std::vector<std::uint32_t> read_node_list(const TextFile& file) {
   NodeListReader reader({});
-  std::string_view rest = file.content;
-  int line = 1;
-  while (!rest.empty()) {
-    const std::string_view all = rest.substr(0, rest.find('\n'));
-    reader.read(all.substr(0, all.find('#')), {file.name, line, 1});
-    rest.remove_prefix(std::min(rest.size(), all.size() + 1));
-    ++line;
+  int number = 0;
+  for (const std::string_view line : split_lines(file.content)) {
+    reader.read(line.substr(0, line.find('#')), {file.name, ++number, 1});
   }
   return reader.take({file.name, 1, 1});
 }

@@ -12,6 +12,7 @@
 
 #include "models/imports/import.h"
 #include "models/imports/matrix.h"
+#include "models/imports/matrix_text.h"
 #include "models/nccl/system/cpu_generation.h"
 #include "models/nccl/system/link_bandwidth.h"
 #include "sim/base/input_error.h"
@@ -309,8 +310,10 @@ class HostMaker {
   NodeTemplate node_;
 };
 
-}  // namespace
-
+/// By the matrix: NVLinks by their number, direct or, where a GPU would need more links than its
+/// model has, through an NVSwitch; PCIe switches where pairs are PIX or PXB; sockets by NUMA nodes
+/// and CPUs, else where pairs are SYS. The matrix says no speeds: the model of the GPUs is
+/// `options.gpu`, or what other lines of the text name.
 ImportedNode import_nvidia_smi(const TextFile& text, const ImportOptions& options) {
   const Matrix matrix = read_matrix(text);
   const GpuModel* gpu = options.gpu != nullptr ? options.gpu : find_gpu_model(matrix.gpu_name);
@@ -339,5 +342,20 @@ ImportedNode import_nvidia_smi(const TextFile& text, const ImportOptions& option
   }
   return imported;
 }
+
+/// Whatever is nothing else may have a matrix that a paste has damaged.
+const MachineFormat matrix_format(
+    "what `nvidia-smi topo -m` prints",
+    [](std::string_view text) {
+      if (begins_with_element(text)) {
+        const bool is_page = text.find("<system") == std::string_view::npos && is_html(text);
+        return is_page ? FormatSign::inside : FormatSign::no;
+      }
+      const bool is_nccl = text.find("</system>") != std::string_view::npos;
+      return !is_nccl && has_matrix({{}, std::string(text)}) ? FormatSign::inside : FormatSign::any;
+    },
+    import_nvidia_smi);
+
+}  // namespace
 
 }  // namespace collsim

@@ -155,14 +155,8 @@ RecordedRow row_of(const RankCall& call, const std::vector<double>& times) {
   return row;
 }
 
-}  // namespace
-
-bool is_inspector_text(std::string_view text) {
-  const std::string_view line = text.substr(0, text.find('\n'));
-  return line.find("\"coll_perf\"") != std::string_view::npos;
-}
-
-Recording read_inspector_json_lines(const TextFile& text) {
+/// Calls of whole jobs: a row for all that are alike in communicator, collective and size.
+Recording read_inspector_json_lines(const TextFile& text, std::size_t*) {
   std::map<Kind, std::map<std::int64_t, double>> times;  // by number, of the rank that waited least
   std::map<Kind, RankCall> first;
   Recording recording;
@@ -189,5 +183,16 @@ Recording read_inspector_json_lines(const TextFile& text) {
       "the median");
   return recording;
 }
+
+const RecordingFormat inspector_format(
+    "lines of NCCL's Inspector",
+    [](std::string_view text) {
+      const std::string_view line = text.substr(0, text.find('\n'));
+      const bool has_call = line.find("\"coll_perf\"") != std::string_view::npos;
+      return begins_with_object(text) && has_call ? FormatSign::mark : FormatSign::no;
+    },
+    read_inspector_json_lines);
+
+}  // namespace
 
 }  // namespace collsim

@@ -201,9 +201,7 @@ class FactReader {
 
   static std::uint32_t cores_of_ranges(std::string_view list) {
     std::uint32_t cores = 0;
-    while (!list.empty()) {
-      const std::string_view range = list.substr(0, list.find(','));
-      list.remove_prefix(std::min(list.size(), range.size() + 1));
+    for (const std::string_view range : split_lines(list, ',')) {
       const auto dash = range.find('-');
       const bool is_one = dash == std::string_view::npos;
       const auto first = whole_number(range.substr(0, dash));
@@ -292,6 +290,11 @@ LogFacts read_log_facts(const TextFile& text) {
   const std::string plain = log_text(text.content);
   for (const std::string_view line : split_lines(plain)) reader.read(line);
   return facts;
+}
+
+const LogLines* lines_of(const LogFacts& facts, LogTransport transport) {
+  const auto found = facts.transports.find(transport);
+  return found == facts.transports.end() ? nullptr : &found->second;
 }
 
 bool is_on_few_cores(const LogFacts& facts) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "sim/base/clean_text.h"
+#include "sim/base/lines.h"
 
 namespace collsim {
 
@@ -104,12 +105,11 @@ std::string log_text(std::string_view text) {
   plain = clean_text(plain);
   std::string without_tags;
   without_tags.reserve(plain.size());
-  for (std::string_view rest = plain; !rest.empty();) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    add_without_tags(rest.substr(0, end), without_tags);
-    if (end < rest.size()) without_tags += '\n';
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+  for (const std::string_view line : split_lines(plain)) {
+    add_without_tags(line, without_tags);
+    without_tags += '\n';
   }
+  if (!plain.ends_with('\n') && !plain.empty()) without_tags.pop_back();
   return without_tags;
 }
 

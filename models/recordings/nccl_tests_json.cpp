@@ -21,55 +21,28 @@ namespace {
 
 using nlohmann::json;
 
-SourcePosition position_of(const TextFile& text, std::size_t byte) {
-  const std::string_view before =
-      std::string_view(text.content).substr(0, byte == 0 ? 0 : byte - 1);
-  const auto lines = std::count(before.begin(), before.end(), '\n');
-  const auto line_begin = before.rfind('\n') + 1;  // npos + 1 is 0
-  return {text.name, static_cast<int>(lines) + 1, static_cast<int>(before.size() - line_begin) + 1};
-}
-
-/// Where the object ends that a text begins with, as its braces say; nothing if it does not.
-std::optional<std::size_t> end_of_object(std::string_view text) {
-  std::size_t depth = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char letter = text[i];
-    if (quoted) {
-      if (letter == '\\') ++i;
-      if (letter == '"') quoted = false;
-    } else if (letter == '"') {
-      quoted = true;
-    } else if (letter == '{') {
-      ++depth;
-    } else if (letter == '}' && (depth == 0 || --depth == 0)) {
-      return i + 1;
-    }
-  }
-  return std::nullopt;
-}
-
-/// Whether objects follow each other, as in JSON Lines.
-bool has_several_objects(std::string_view text) {
-  const auto end = end_of_object(text);
-  const auto next = end ? text.find_first_not_of(" \t\r\n", *end) : std::string_view::npos;
-  return next != std::string_view::npos && text[next] == '{';
+/// Where the text is no JSON any more, if that is where a second object begins: profilers and
+/// NCCL's inspector write objects one after the other.
+bool begins_second_object(std::string_view text, std::size_t place) {
+  return place < text.size() && text[place] == '{' && json::accept(text.substr(0, place));
 }
 
 json parse(const TextFile& text) {
-  if (has_several_objects(text.content)) {
-    const std::size_t first = *end_of_object(text.content);
-    throw InputError(position_of(text, text.content.find('{', first) + 1),
-                     "a second object: this is JSON Lines, as profilers and NCCL's inspector write",
-                     "one object a file, which nccl-tests writes with -J FILE");
-  }
   const auto refuse = [&](const std::string& wrong) {
     throw InputError(SourcePosition{text.name, 0, 0}, wrong, "what nccl-tests writes with -J");
   };
   try {
     return parse_bounded<json>(text.content, {}, refuse);
   } catch (const json::parse_error& error) {
-    throw InputError(position_of(text, error.byte), "not JSON", "what nccl-tests writes with -J");
+    const std::size_t place = std::max<std::size_t>(error.byte, 1) - 1;
+    const SourcePosition position = position_at(text.name, text.content, place);
+    if (begins_second_object(text.content, place)) {
+      throw InputError(position,
+                       "a second object: this is JSON Lines, as profilers and NCCL's inspector "
+                       "write",
+                       "one object a file, which nccl-tests writes with -J FILE");
+    }
+    throw InputError(position, "not JSON", "what nccl-tests writes with -J");
   }
 }
 
@@ -267,9 +240,7 @@ class JsonReader {
   TableSigns signs_;
 };
 
-}  // namespace
-
-Recording read_nccl_tests_json(const TextFile& text) {
+Recording read_nccl_tests_json(const TextFile& text, std::size_t*) {
   try {
     return JsonReader(text).take();
   } catch (const json::exception& error) {
@@ -277,5 +248,16 @@ Recording read_nccl_tests_json(const TextFile& text) {
                      "what nccl-tests writes with -J");
   }
 }
+
+const RecordingFormat nccl_tests_json_format(
+    "the JSON of nccl-tests (-J)",
+    [](std::string_view text) {
+      if (!begins_with_object(text)) return FormatSign::no;
+      const bool has_results = text.find("\"out_of_place\"") != std::string_view::npos;
+      return has_results ? FormatSign::form : FormatSign::any;
+    },
+    read_nccl_tests_json);
+
+}  // namespace
 
 }  // namespace collsim

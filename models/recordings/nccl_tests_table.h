@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "models/recordings/readers.h"
-#include "sim/base/input_error.h"
 
 namespace collsim {
 

@@ -12,6 +12,7 @@
 
 #include "models/recordings/listed_ranks.h"
 #include "models/recordings/log_setting.h"
+#include "models/recordings/log_text.h"
 #include "models/recordings/named_rows.h"
 #include "models/recordings/nccl_tests_table.h"
 #include "models/recordings/readers.h"
@@ -410,10 +411,17 @@ class TextReader {
   std::array<bool, 2> is_checked_{};  ///< whether its results were, likewise
 };
 
-}  // namespace
+/// Whatever is nothing else may have a table somewhere.
+const RecordingFormat nccl_tests_text_format(
+    "the output of nccl-tests",
+    [](std::string_view text) {
+      const bool is_other = begins_with_object(text) || first_line(text).starts_with("collsim:");
+      return is_other ? FormatSign::no : FormatSign::any;
+    },
+    [](const TextFile& text, std::size_t* bad_rows) {
+      return TextReader({text.name, log_text(text.content)}, bad_rows).take();
+    });
 
-Recording read_nccl_tests_text(const TextFile& text, std::size_t* bad_rows) {
-  return TextReader(text, bad_rows).take();
-}
+}  // namespace
 
 }  // namespace collsim

@@ -118,9 +118,7 @@ void add_time(const YamlValue& value, bool in_place, RecordedRow row, Recording&
   recording.rows.push_back(std::move(row));
 }
 
-}  // namespace
-
-Recording read_published_run_yaml(const TextFile& text) {
+Recording read_published_run_yaml(const TextFile& text, std::size_t*) {
   const YamlMapping root =
       read_yaml(text, "published-run")
           .mapping({"source", "machine", "note", "topology", "left_out", "nccl_rules", "collective",
@@ -146,5 +144,15 @@ Recording read_published_run_yaml(const TextFile& text) {
   }
   return recording;
 }
+
+const RecordingFormat published_format(
+    "a published run",
+    [](std::string_view text) {
+      const bool says_so = first_line(text).starts_with("collsim: published-run");
+      return says_so ? FormatSign::mark : FormatSign::no;
+    },
+    read_published_run_yaml);
+
+}  // namespace
 
 }  // namespace collsim

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "models/recordings/time_unit.h"
 #include "sim/base/number.h"
 #include "sim/base/text.h"
 #include "sim/nccl/nccl_variable.h"
@@ -37,6 +38,21 @@ std::string_view known_benchmark(std::string_view text) {
 
 }  // namespace
 
+std::string_view first_line(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    const std::string_view said = trimmed(line, " \t");
+    if (!said.empty() && said.front() != '#') return line;
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return {};
+}
+
+bool begins_with_object(std::string_view text) {
+  const auto begin = text.find_first_not_of(" \t\n");
+  return begin != std::string_view::npos && text[begin] == '{';
+}
+
 std::optional<std::int64_t> whole_number(std::string_view text) {
   return read_number<std::int64_t>(text);
 }
@@ -51,16 +67,8 @@ std::optional<double> decimal_number(std::string_view text) {
 }
 
 void set_time(RecordedRow& row, std::string_view text, double us) {
-  const std::string_view number = text.substr(0, text.find_first_of("eE"));
-  const std::size_t point = std::min(number.find('.'), number.size() - 1);
-  const auto decimals = static_cast<double>(number.size() - 1 - point);
-  int exponent = 0;
-  const std::size_t power = text.find_first_not_of("eE+", number.size());
-  if (power != std::string_view::npos) {
-    exponent = leading_number<int>(text.substr(power)).value_or(0);
-  }
   row.time = microseconds(us);
-  row.half_digit = microseconds(std::pow(10, exponent - decimals) / 2);
+  row.half_digit = microseconds(half_of_last_digit(text));
 }
 
 std::optional<Collective> find_recorded_collective(std::string_view name) {
@@ -99,27 +107,6 @@ void set_machines(const std::vector<MachineOfRows>& machines, const std::string&
 
 bool changes_what_nccl_does(std::string_view variable) {
   return !variable.starts_with("NCCL_DEBUG") && is_nccl_setting(variable);
-}
-
-std::vector<Word> split_words(std::string_view line) {
-  constexpr std::string_view blanks = " \t";
-  std::vector<Word> words;
-  for (std::size_t begin = line.find_first_not_of(blanks); begin != std::string_view::npos;) {
-    const std::size_t end = std::min(line.find_first_of(blanks, begin), line.size());
-    words.push_back({line.substr(begin, end - begin), static_cast<int>(begin) + 1});
-    begin = line.find_first_not_of(blanks, end);
-  }
-  return words;
-}
-
-std::vector<std::string_view> split_lines(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
 }
 
 }  // namespace collsim

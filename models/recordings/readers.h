@@ -7,22 +7,21 @@
 #include <vector>
 
 #include "models/recordings/recording.h"
-#include "sim/base/input_error.h"
+#include "sim/base/file_format.h"
+#include "sim/base/lines.h"
 #include "sim/base/text_file.h"
 
 namespace collsim {
 
-// The readers behind read_recording(), one per format.
-Recording read_recorder_yaml(const TextFile& text);
-Recording read_published_run_yaml(const TextFile& text);
-Recording read_recording_csv(const TextFile& text);
-/// Passes over bad rows where they can be counted in `bad_rows`.
-Recording read_nccl_tests_text(const TextFile& text, std::size_t* bad_rows);
-Recording read_nccl_tests_json(const TextFile& text);
-/// Calls of whole jobs: a row for all that are alike in communicator, collective and size.
-Recording read_inspector_json_lines(const TextFile& text);
-/// Whether the first line of a text is one of NCCL's Inspector.
-bool is_inspector_text(std::string_view text);
+/// How a recording is read. Where a format can tell them apart, bad rows are passed over and
+/// counted in `bad_rows`, unless that is null.
+using RecordingFormat =
+    ReadFormat<FileKind::recording, Recording(const TextFile& text, std::size_t* bad_rows)>;
+
+/// The first line of a text that says something: neither blank nor a comment.
+std::string_view first_line(std::string_view text);
+/// Whether a text begins with a JSON object.
+bool begins_with_object(std::string_view text);
 
 /// An all_to_all whose ranks send each other unlike numbers of bytes, as nccl-tests calls it. Its
 /// size is what the rank that sends most does.
@@ -50,15 +49,6 @@ struct MachineOfRows {
 /// Gives every row the machine of the first pattern that its id matches.
 void set_machines(const std::vector<MachineOfRows>& machines, const std::string& recording_file,
                   std::vector<RecordedRow>& rows);
-
-/// A word of a line and its column, from 1.
-struct Word {
-  std::string_view text;
-  int column = 1;
-};
-std::vector<Word> split_words(std::string_view line);
-/// The lines of a text, without their ends.
-std::vector<std::string_view> split_lines(std::string_view text);
 
 /// A whole number or decimal of 0 or more; nothing for anything else.
 std::optional<std::int64_t> whole_number(std::string_view text);

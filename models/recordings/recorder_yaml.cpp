@@ -7,6 +7,7 @@
 
 #include "models/nccl/settings/function.h"
 #include "models/recordings/readers.h"
+#include "sim/base/words.h"
 #include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
@@ -85,10 +86,8 @@ bool either(const YamlValue& value, std::string_view no, std::string_view yes) {
 }
 
 std::optional<NcclAlgorithm> find_algorithm(std::string_view name) {
-  for (const NcclAlgorithm algorithm : all_nccl_algorithms) {
-    if (to_string(algorithm) == name) return algorithm;
-  }
-  return find_nccl_algorithm(name);
+  const auto ours = value_called(name, all_nccl_algorithms);
+  return ours ? ours : find_nccl_algorithm(name);
 }
 
 void read_row(const YamlValue& value, const Columns& columns, RecordedRow& row) {
@@ -161,9 +160,7 @@ RecordedRow read_common(const YamlMapping& run) {
   return row;
 }
 
-}  // namespace
-
-Recording read_recorder_yaml(const TextFile& text) {
+Recording read_recorder_yaml(const TextFile& text, std::size_t*) {
   const YamlMapping root =
       read_yaml(text, "recording")
           .mapping({"machine", "machines", "type", "redop", "topology", "runs"});
@@ -193,5 +190,17 @@ Recording read_recorder_yaml(const TextFile& text) {
   set_machines(read_machines(root), text.name, recording.rows);
   return recording;
 }
+
+/// Of other files of ours it says that they are no recording.
+const RecordingFormat recorder_format(
+    "a recording of collsim-recorder's",
+    [](std::string_view text) {
+      const std::string_view line = first_line(text);
+      if (line.starts_with("collsim: recording")) return FormatSign::mark;
+      return line.starts_with("collsim:") ? FormatSign::any : FormatSign::no;
+    },
+    read_recorder_yaml);
+
+}  // namespace
 
 }  // namespace collsim

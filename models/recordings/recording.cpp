@@ -6,8 +6,6 @@
 #include <set>
 #include <system_error>
 
-#include "models/recordings/foreign_text.h"
-#include "models/recordings/log_text.h"
 #include "models/recordings/readers.h"
 #include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
@@ -15,40 +13,6 @@
 namespace collsim {
 
 namespace {
-
-/// The first line that says something.
-std::string_view first_line(std::string_view text) {
-  for (const std::string_view line : split_lines(text)) {
-    const auto words = split_words(line);
-    if (!words.empty() && words.front().text.front() != '#') return line;
-  }
-  return {};
-}
-
-/// Whether a text begins with a JSON object.
-bool is_json(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t\n");
-  return begin != std::string_view::npos && text[begin] == '{';
-}
-
-Recording read_any(const TextFile& text, std::size_t* bad_rows) {
-  const std::string_view line = first_line(text.content);
-  Recording recording;
-  if (line.starts_with("collsim: published-run")) {
-    recording = read_published_run_yaml(text);
-  } else if (line.starts_with("collsim:")) {
-    recording = read_recorder_yaml(text);
-  } else if (is_json(text.content) && is_inspector_text(text.content)) {
-    recording = read_inspector_json_lines(text);
-  } else if (is_json(text.content)) {
-    recording = read_nccl_tests_json(text);
-  } else if (line.starts_with("id,")) {
-    recording = read_recording_csv({text.name, log_text(text.content)});
-  } else {
-    recording = read_nccl_tests_text({text.name, log_text(text.content)}, bad_rows);
-  }
-  return recording;
-}
 
 /// Machines that a recording names are files. A pipe or a device may never end.
 void require_files(const Recording& recording) {
@@ -68,13 +32,10 @@ void require_files(const Recording& recording) {
 Recording read(const TextFile& text, std::size_t* bad_rows) {
   Recording recording;
   try {
-    recording = read_any(text, bad_rows);
+    recording = RecordingFormat::find(text.content)->read(text, bad_rows);
   } catch (const InputError&) {
-    const auto foreign = recognize_foreign_text(text.content);
-    if (!foreign) throw;
-    throw InputError(SourcePosition{text.name, 0, 0},
-                     fmt::format("no measured times, but {}", foreign->what),
-                     std::string(foreign->taken));
+    refuse_other_kind(text.name, text.content, FileKind::recording, "measured times");
+    throw;
   }
   recording.file = text.name;
   require_files(recording);

@@ -4,26 +4,12 @@
 
 #include <algorithm>
 
+#include "models/recordings/log_text.h"
 #include "models/recordings/readers.h"
 
 namespace collsim {
 
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
-  return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
-}
-
-std::vector<Word> split_fields(std::string_view line) {
-  std::vector<Word> fields;
-  for (std::size_t begin = 0;;) {
-    const std::size_t end = std::min(line.find(',', begin), line.size());
-    fields.push_back({trimmed(line.substr(begin, end - begin)), static_cast<int>(begin) + 1});
-    if (end == line.size()) return fields;
-    begin = end + 1;
-  }
-}
 
 /// Reads the lines of one file.
 class CsvReader {
@@ -44,7 +30,7 @@ class CsvReader {
     if (line.front() == '#') {
       read_fact(line.substr(1));
     } else if (header_.empty()) {
-      for (const Word& name : split_fields(line)) header_.emplace_back(name.text);
+      for (const Word& name : split_fields(line, ',')) header_.emplace_back(name.text);
       for (const char* name : {"id", "ranks", "collective", "bytes", "time_us_mean_over_ranks"}) {
         if (column(name) == header_.size()) {
           throw InputError(position_, fmt::format("no column '{}'", name),
@@ -52,7 +38,7 @@ class CsvReader {
         }
       }
     } else {
-      fields_ = split_fields(line);
+      fields_ = split_fields(line, ',');
       if (fields_.size() != header_.size()) {
         throw InputError(position_, fmt::format("{} fields", fields_.size()),
                          fmt::format("{} fields, as in the header", header_.size()));
@@ -163,10 +149,15 @@ class CsvReader {
   std::vector<MachineOfRows> machines_;
 };
 
-}  // namespace
+const RecordingFormat csv_format(
+    "a CSV of measured times",
+    [](std::string_view text) {
+      return first_line(text).starts_with("id,") ? FormatSign::inside : FormatSign::no;
+    },
+    [](const TextFile& text, std::size_t*) {
+      return CsvReader({text.name, log_text(text.content)}).take();
+    });
 
-Recording read_recording_csv(const TextFile& text) {
-  return CsvReader(text).take();
-}
+}  // namespace
 
 }  // namespace collsim

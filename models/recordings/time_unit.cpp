@@ -17,20 +17,6 @@ namespace {
 constexpr double microsecond = 1e-6;
 constexpr double millisecond = 1e-3;
 
-/// Half a unit of the last digit that "12.34" or "1.2e+05" has.
-double half_of_last_digit(std::string_view digits) {
-  const std::size_t e = std::min(digits.find_first_of("eE"), digits.size());
-  const std::size_t point = std::min(digits.find('.'), e);
-  const std::size_t decimals = point == e ? 0 : e - point - 1;
-  int exponent = 0;
-  if (e < digits.size()) {
-    std::string_view power = digits.substr(e + 1);
-    if (power.starts_with('+')) power.remove_prefix(1);
-    exponent = leading_number<int>(power).value_or(0);
-  }
-  return 0.5 * std::pow(10.0, exponent - static_cast<double>(decimals));
-}
-
 /// GB/s of so many bytes in a time that may be 0.
 double rate(double bytes, double seconds) {
   if (bytes <= 0) return 0;
@@ -44,6 +30,19 @@ bool fits(double bytes, const PrintedInterval& time, const PrintedInterval& algb
 }
 
 }  // namespace
+
+double half_of_last_digit(std::string_view digits) {
+  const std::size_t e = std::min(digits.find_first_of("eE"), digits.size());
+  const std::size_t point = std::min(digits.find('.'), e);
+  const std::size_t decimals = point == e ? 0 : e - point - 1;
+  int exponent = 0;
+  if (e < digits.size()) {
+    std::string_view power = digits.substr(e + 1);
+    if (power.starts_with('+')) power.remove_prefix(1);
+    exponent = leading_number<int>(power).value_or(0);
+  }
+  return 0.5 * std::pow(10.0, exponent - static_cast<double>(decimals));
+}
 
 PrintedInterval printed_interval(double value, std::string_view digits) {
   const double half = half_of_last_digit(digits);

@@ -30,6 +30,9 @@ TimeUnits units_that_fit(const PrintedTime& printed);
 /// What is wrong with a time that fits no unit, for a message.
 std::string describe_misfit(const PrintedTime& printed);
 
+/// Half a unit of the last digit that "12.34" or "1.2e+05" has.
+double half_of_last_digit(std::string_view digits);
+
 /// What a printed number may have been before it was rounded to the digits that it has.
 struct PrintedInterval {
   double min = 0;

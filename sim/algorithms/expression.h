@@ -27,45 +27,20 @@ class ExpressionError : public std::runtime_error {
 /// `%` is never negative, `/` rounds down, as in Python; truth is 1 or 0.
 class Expression {
  public:
+  using Value = std::int64_t;
+
   /// `names` may stand in it; name i has the i-th of the values. Throws ExpressionError.
   Expression(std::string_view text, std::span<const std::string> names);
 
   /// Throws ExpressionError where it divides by zero or leaves 62 bits.
-  std::int64_t value(std::span<const std::int64_t> values) const;
+  Value value(std::span<const Value> values) const;
 
-  enum class Operator : std::uint8_t {
-    number,
-    name,
-    logical_or,
-    logical_and,
-    logical_not,
-    equal,
-    unequal,
-    less,
-    less_equal,
-    greater,
-    greater_equal,
-    bit_or,
-    bit_xor,
-    bit_and,
-    shift_left,
-    shift_right,
-    plus,
-    minus,
-    times,
-    divided,
-    modulo,
-    power,
-    negated,
-    min,
-    max,
-    log2,
-    lowbit,
-  };
-  /// In reverse Polish order. `operand`: a number, or the position of a name.
+  /// In reverse Polish order.
   struct Term {
-    Operator what = Operator::number;
-    std::int64_t operand = 0;
+    enum class Kind : std::uint8_t { number, name, unary, binary };
+    Kind kind = Kind::number;
+    Value operand = 0;                        ///< a number, or the position of a name
+    Value (*of)(Value a, Value b) = nullptr;  ///< of an operator
   };
 
  private:

@@ -5,15 +5,13 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <pugixml.hpp>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "sim/algorithms/msccl_names.h"
 #include "sim/algorithms/msccl_xml.h"
-#include "sim/base/input_error.h"
-#include "sim/base/number.h"
+#include "sim/base/xml_file.h"
 
 namespace collsim {
 
@@ -51,108 +49,51 @@ struct MscclProgram {
   std::vector<std::vector<MscclBlock>> blocks;  ///< [rank]
 };
 
-/// A file with the places of its elements.
-class MscclFile {
- public:
-  explicit MscclFile(const TextFile& text) : text_(text) {
-    const pugi::xml_parse_result result = document_.load_string(text.content.c_str());
-    if (!result) {
-      throw InputError(position(result.offset), fmt::format("no XML: {}", result.description()),
-                       "MSCCL's XML, whose root is <algo>");
-    }
-    root_ = document_.child("algo");
-    if (!root_) throw InputError(position(0), "no <algo>", "MSCCL's XML, whose root is <algo>");
-  }
-
-  pugi::xml_node root() const { return root_; }
-  SourcePosition position(const pugi::xml_node& node) const {
-    return position(node.offset_debug());
-  }
-
-  std::string word(const pugi::xml_node& node, const char* name) const {
-    const pugi::xml_attribute attribute = node.attribute(name);
-    if (attribute.empty())
-      fail(node, fmt::format("<{}> without {}", node.name(), name),
-           fmt::format("{}=\"...\"", name));
-    return attribute.value();
-  }
-
-  std::int64_t number(const pugi::xml_node& node, const char* name, std::int64_t least,
-                      std::int64_t most) const {
-    const std::string text = word(node, name);
-    const auto value = parse_number<std::int64_t>(text);
-    if (!value || *value < least || *value > most) {
-      fail(node, fmt::format("{}=\"{}\"", name, text),
-           fmt::format("a number from {} to {}", least, most));
-    }
-    return *value;
-  }
-
-  [[noreturn]] void fail(const pugi::xml_node& node, const std::string& wrong,
-                         const std::string& accepted) const {
-    throw InputError(position(node), wrong, accepted);
-  }
-
- private:
-  SourcePosition position(std::ptrdiff_t offset) const {
-    const std::string_view before =
-        std::string_view(text_.content)
-            .substr(0, static_cast<std::size_t>(std::max<std::ptrdiff_t>(offset, 0)));
-    const std::size_t line_begin = before.rfind('\n') + 1;  // 0 in the first line
-    return {text_.name, 1 + static_cast<int>(std::count(before.begin(), before.end(), '\n')),
-            1 + static_cast<int>(before.size() - line_begin)};
-  }
-
-  const TextFile& text_;
-  pugi::xml_document document_;
-  pugi::xml_node root_;
-};
-
 /// Reads the thread blocks, with chunks in our numbers.
 class MscclReader {
  public:
-  explicit MscclReader(const TextFile& text) : file_(text) {}
+  explicit MscclReader(const TextFile& text) : file_(text, "algo") {}
 
   MscclProgram read() && {
     read_head();
     for (const pugi::xml_node& gpu : file_.root().children("gpu")) read_gpu(gpu);
     if (seen_ != program_.list.ranks) {
-      file_.fail(file_.root(), fmt::format("{} of {} GPUs", seen_, program_.list.ranks),
-                 "a <gpu> for each");
+      file_.reject(file_.root(), fmt::format("{} of {} GPUs", seen_, program_.list.ranks),
+                   "a <gpu> for each");
     }
     return std::move(program_);
   }
 
  private:
   void read_head() {
-    const std::string name = file_.word(file_.root(), "coll");
+    const std::string name = file_.text(file_.root(), "coll");
     const auto* const found =
         std::find_if(msccl_collectives.begin(), msccl_collectives.end(),
                      [&](const MscclCollective& each) { return each.name == name; });
     if (found == msccl_collectives.end()) {
-      file_.fail(file_.root(), fmt::format("coll=\"{}\"", name),
-                 "allreduce, allgather, reduce_scatter, broadcast or reduce");
+      file_.reject(file_.root(), fmt::format("coll=\"{}\"", name),
+                   "allreduce, allgather, reduce_scatter, broadcast or reduce");
     }
     program_.list.collective = found->collective;
-    program_.list.ranks = static_cast<Rank>(file_.number(file_.root(), "ngpus", 1, max_gpus));
+    program_.list.ranks = static_cast<Rank>(file_.integer(file_.root(), "ngpus", 1, max_gpus));
     program_.list.chunks = 0;
     program_.blocks.resize(program_.list.ranks);
     read_.resize(program_.list.ranks);
   }
 
   void read_gpu(const pugi::xml_node& gpu) {
-    const auto rank = static_cast<Rank>(file_.number(gpu, "id", 0, program_.list.ranks - 1));
-    if (read_[rank]) file_.fail(gpu, fmt::format("GPU {} twice", rank), "each once");
+    const auto rank = static_cast<Rank>(file_.integer(gpu, "id", 0, program_.list.ranks - 1));
+    if (read_[rank]) file_.reject(gpu, fmt::format("GPU {} twice", rank), "each once");
     read_[rank] = true;
     ++seen_;
-    const auto input = static_cast<std::uint32_t>(file_.number(gpu, "i_chunks", 0, max_number));
-    const auto output = static_cast<std::uint32_t>(file_.number(gpu, "o_chunks", 0, max_number));
+    const auto input = static_cast<std::uint32_t>(file_.integer(gpu, "i_chunks", 0, max_number));
+    const auto output = static_cast<std::uint32_t>(file_.integer(gpu, "o_chunks", 0, max_number));
     const std::uint32_t chunks = std::max(input, output);
     if (program_.list.chunks == 0) program_.list.chunks = chunks;
     const std::uint32_t of = blocks(program_.list.collective, program_.list.ranks);
     if (chunks == 0 || chunks != program_.list.chunks || chunks % of != 0) {
-      file_.fail(gpu, fmt::format("{} chunks on GPU {}", chunks, rank),
-                 fmt::format("as many as the others have, a multiple of {}", of));
+      file_.reject(gpu, fmt::format("{} chunks on GPU {}", chunks, rank),
+                   fmt::format("as many as the others have, a multiple of {}", of));
     }
     for (const pugi::xml_node& block : gpu.children("tb")) read_block(block, rank);
   }
@@ -160,63 +101,63 @@ class MscclReader {
   void read_block(const pugi::xml_node& node, Rank rank) {
     const std::int64_t last = std::int64_t{program_.list.ranks} - 1;
     MscclBlock block;
-    block.id = file_.number(node, "id", 0, max_number);
-    block.send_peer = file_.number(node, "send", -1, last);
-    block.receive_peer = file_.number(node, "recv", -1, last);
+    block.id = file_.integer(node, "id", 0, max_number);
+    block.send_peer = file_.integer(node, "send", -1, last);
+    block.receive_peer = file_.integer(node, "recv", -1, last);
     constexpr std::int64_t max_channel = 63;
-    block.channel = static_cast<std::uint32_t>(file_.number(node, "chan", 0, max_channel));
+    block.channel = static_cast<std::uint32_t>(file_.integer(node, "chan", 0, max_channel));
     for (const pugi::xml_node& step : node.children("step")) {
       block.steps.push_back(read_step(step, rank));
       const MscclStep& last_step = block.steps.back();
       if ((last_step.sends && block.send_peer < 0) ||
           (last_step.receives && block.receive_peer < 0)) {
-        file_.fail(step, "a step with a peer that its thread block does not have",
-                   "send and recv of the <tb>");
+        file_.reject(step, "a step with a peer that its thread block does not have",
+                     "send and recv of the <tb>");
       }
     }
     program_.blocks[rank].push_back(std::move(block));
   }
 
   MscclStep read_step(const pugi::xml_node& node, Rank rank) const {
-    const std::string type = file_.word(node, "type");
+    const std::string type = file_.text(node, "type");
     MscclStep step;
     step.place = file_.position(node);
-    step.waits_for_block = file_.number(node, "depid", -1, max_number);
-    step.waits_for_step = file_.number(node, "deps", -1, max_number);
+    step.waits_for_block = file_.integer(node, "depid", -1, max_number);
+    step.waits_for_step = file_.integer(node, "deps", -1, max_number);
     if (type == "nop") return step;
     constexpr std::array<std::string_view, 8> known{"s",   "r",    "rcs", "rrs",
                                                     "rrc", "rrcs", "cpy", "re"};
     if (std::find(known.begin(), known.end(), type) == known.end()) {
-      file_.fail(node, fmt::format("type=\"{}\"", type),
-                 "s, r, rcs, rrs, rrc, rrcs, cpy, re or nop");
+      file_.reject(node, fmt::format("type=\"{}\"", type),
+                   "s, r, rcs, rrs, rrc, rrcs, cpy, re or nop");
     }
     step.receives = type.front() == 'r' && type != "re";
     step.reduces = type.starts_with("rr");
     step.sends = type == "s" || type == "rcs" || type == "rrs" || type == "rrcs";
-    step.count = static_cast<std::uint32_t>(file_.number(node, "cnt", 1, max_number));
+    step.count = static_cast<std::uint32_t>(file_.integer(node, "cnt", 1, max_number));
     // What is received is added to the source and goes to the target; rrs keeps no target.
     const bool by_target = step.receives && type != "rrs";
     step.source = chunk_of(node, rank, by_target && !step.reduces ? "dst" : "src");
     step.target = chunk_of(node, rank, by_target || !step.receives ? "dst" : "src");
     if (type == "s") step.target = step.source;
     if (step.source != step.target) {
-      file_.fail(node, fmt::format("a step from chunk {} to chunk {}", step.source, step.target),
-                 "one that leaves data in their chunk");
+      file_.reject(node, fmt::format("a step from chunk {} to chunk {}", step.source, step.target),
+                   "one that leaves data in their chunk");
     }
     if (step.source + step.count > program_.list.chunks) {
-      file_.fail(node, fmt::format("chunks {} to {}", step.source, step.source + step.count - 1),
-                 fmt::format("0 to {}", program_.list.chunks - 1));
+      file_.reject(node, fmt::format("chunks {} to {}", step.source, step.source + step.count - 1),
+                   fmt::format("0 to {}", program_.list.chunks - 1));
     }
     return step;
   }
 
   /// Of our buffer, which is input and output in one.
   std::uint32_t chunk_of(const pugi::xml_node& node, Rank rank, const std::string& end) const {
-    const std::string buffer = file_.word(node, (end + "buf").c_str());
+    const std::string buffer = file_.text(node, (end + "buf").c_str());
     const auto offset = static_cast<std::uint32_t>(
-        file_.number(node, (end + "off").c_str(), 0, std::int64_t{program_.list.chunks} - 1));
+        file_.integer(node, (end + "off").c_str(), 0, std::int64_t{program_.list.chunks} - 1));
     if (buffer != "i" && buffer != "o") {
-      file_.fail(node, fmt::format("{}buf=\"{}\"", end, buffer), "i or o: no scratch buffers");
+      file_.reject(node, fmt::format("{}buf=\"{}\"", end, buffer), "i or o: no scratch buffers");
     }
     const Collective collective = program_.list.collective;
     const bool shifted = (collective == Collective::all_gather && buffer == "i") ||
@@ -224,7 +165,7 @@ class MscclReader {
     return shifted ? offset + rank * (program_.list.chunks / program_.list.ranks) : offset;
   }
 
-  MscclFile file_;
+  XmlFile file_;
   MscclProgram program_;
   std::vector<bool> read_;
   Rank seen_ = 0;

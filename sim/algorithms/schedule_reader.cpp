@@ -7,6 +7,7 @@
 
 #include "sim/algorithms/written_schedule.h"
 #include "sim/base/did_you_mean.h"
+#include "sim/base/lines.h"
 #include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
@@ -15,12 +16,6 @@ namespace {
 
 constexpr std::string_view arrow = "->";
 constexpr int max_nesting = 20;
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(' ');
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
 
 /// Reads the rules of a schedule file. A name is known from where it is given to the end of the
 /// part that gives it.

@@ -3,11 +3,44 @@
 #include <fmt/format.h>
 
 #include <cstddef>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 namespace collsim {
+
+/// Walks through a text letter by letter, for nlohmann's reader; one without a text is its end. The
+/// text says how far it has come: it has letter(), advance() and is_at_end().
+template <typename Text>
+class JsonLetter {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = char;
+
+  explicit JsonLetter(Text* text) : text_(text) {}
+  char operator*() const { return text_->letter(); }
+  JsonLetter& operator++() {
+    text_->advance();
+    return *this;
+  }
+  bool operator==(const JsonLetter& other) const { return is_at_end() == other.is_at_end(); }
+  bool operator!=(const JsonLetter& other) const { return !(*this == other); }
+
+ private:
+  bool is_at_end() const { return text_ == nullptr || text_->is_at_end(); }
+
+  Text* text_;
+};
+
+/// Reads such a text and shows each value to a handler of nlohmann's.
+template <typename Text, typename Handler>
+void read_json_values(Text& text, Handler& handler) {
+  nlohmann::json::sax_parse(JsonLetter<Text>(&text), JsonLetter<Text>(nullptr), &handler);
+}
 
 /// How much of JSON is taken. What is much deeper would be freed and printed by recursion.
 struct JsonLimits {

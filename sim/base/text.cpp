@@ -2,7 +2,7 @@
 
 #include <fnmatch.h>
 
-#include <algorithm>
+#include "sim/base/lines.h"
 
 namespace collsim {
 
@@ -16,10 +16,8 @@ std::string lower_case(std::string_view text) {
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    if (end > 0) parts.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (const std::string_view part : split_lines(text, separator)) {
+    if (!part.empty()) parts.emplace_back(part);
   }
   return parts;
 }

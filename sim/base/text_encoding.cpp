@@ -1,7 +1,9 @@
 #include "sim/base/text_encoding.h"
 
+#include <boost/nowide/utf/utf.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -11,9 +13,10 @@ namespace collsim {
 namespace {
 
 using namespace std::string_view_literals;
+namespace utf = boost::nowide::utf;
 
 constexpr std::string_view utf8_mark = "\xEF\xBB\xBF"sv;
-constexpr std::uint32_t unknown_character = 0xFFFD;
+constexpr char16_t unknown_character = 0xFFFD;
 
 enum class ByteOrder : std::uint8_t { little, big };
 
@@ -33,57 +36,28 @@ std::optional<ByteOrder> utf16_order(std::string_view bytes) {
   return std::nullopt;
 }
 
-void append_utf8(std::string& text, std::uint32_t character) {
-  const auto add = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
-  const auto add_rest = [&](std::uint32_t shift) { add(0x80 | (character >> shift & 0x3F)); };
-  if (character < 0x80) {
-    add(character);
-  } else if (character < 0x800) {
-    add(0xC0 | character >> 6);
-    add_rest(0);
-  } else if (character < 0x10000) {
-    add(0xE0 | character >> 12);
-    add_rest(6);
-    add_rest(0);
-  } else {
-    add(0xF0 | character >> 18);
-    add_rest(12);
-    add_rest(6);
-    add_rest(0);
-  }
-}
-
-bool is_first_half(std::uint32_t unit) {
-  return unit >= 0xD800 && unit < 0xDC00;
-}
-
-bool is_second_half(std::uint32_t unit) {
-  return unit >= 0xDC00 && unit < 0xE000;
-}
-
 std::string utf8_of_utf16(std::string_view bytes, ByteOrder order) {
-  const auto unit_at = [&](std::size_t at) {
+  std::u16string units;
+  units.reserve(bytes.size() / 2 + 1);
+  for (std::size_t at = 0; at + 1 < bytes.size(); at += 2) {
     const auto first = static_cast<unsigned char>(bytes[at]);
     const auto second = static_cast<unsigned char>(bytes[at + 1]);
-    return order == ByteOrder::little ? first | std::uint32_t{second} << 8U
-                                      : second | std::uint32_t{first} << 8U;
-  };
-  std::string text;
-  text.reserve(bytes.size() / 2);
-  std::size_t at = 0;
-  for (; at + 1 < bytes.size(); at += 2) {
-    std::uint32_t character = unit_at(at);
-    const bool two_units =
-        is_first_half(character) && at + 3 < bytes.size() && is_second_half(unit_at(at + 2));
-    if (two_units) {
-      at += 2;
-      character = 0x10000 + ((character - 0xD800) << 10U) + (unit_at(at) - 0xDC00);
-    } else if (is_first_half(character) || is_second_half(character)) {
-      character = unknown_character;
-    }
-    append_utf8(text, character);
+    const bool is_little = order == ByteOrder::little;
+    units += static_cast<char16_t>(is_little ? first | second << 8 : second | first << 8);
   }
-  if (at < bytes.size()) append_utf8(text, unknown_character);
+  if (bytes.size() % 2 != 0) units += unknown_character;
+  std::string text;
+  text.reserve(units.size());
+  const char16_t* const end = units.data() + units.size();
+  for (const char16_t* at = units.data(); at != end;) {
+    const char16_t* const begin = at;
+    auto character = utf::utf_traits<char16_t>::decode(at, end);
+    if (character == utf::illegal || character == utf::incomplete) {
+      character = unknown_character;
+      at = begin + 1;  // what follows half a character is one of its own
+    }
+    utf::utf_traits<char>::encode(character, std::back_inserter(text));
+  }
   return text;
 }
 

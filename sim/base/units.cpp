@@ -9,6 +9,8 @@
 #include <span>
 #include <utility>
 
+#include "sim/base/lines.h"
+
 namespace collsim {
 
 namespace {
@@ -52,19 +54,13 @@ constexpr Quantity time_quantity{"time", "a time is like 1.3 us, 600 ns, 2 ms or
   throw QuantityError(wrong, std::string(quantity.accepted));
 }
 
-std::string_view without_outer_spaces(std::string_view text) {
-  const auto first = text.find_first_not_of(' ');
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
-
 struct NumberAndUnit {
   double number;
   std::string_view unit;
 };
 
 NumberAndUnit split(std::string_view text, const Quantity& quantity) {
-  const std::string_view body = without_outer_spaces(text);
+  const std::string_view body = trimmed(text);
   double number = 0;
   const auto [end, error] = std::from_chars(body.data(), body.data() + body.size(), number);
   if (error == std::errc::result_out_of_range) {
@@ -74,7 +70,7 @@ NumberAndUnit split(std::string_view text, const Quantity& quantity) {
   if (!std::isfinite(number)) reject(quantity, fmt::format("'{}' is not finite", text));
   if (std::signbit(number)) reject(quantity, fmt::format("'{}' is negative", text));
   const auto rest = body.substr(static_cast<std::size_t>(end - body.data()));
-  const std::string_view unit = without_outer_spaces(rest);
+  const std::string_view unit = trimmed(rest);
   if (unit.empty()) reject(quantity, fmt::format("'{}' has no unit", text));
   return {number, unit};
 }

@@ -1,19 +1,14 @@
 #include "sim/cost/trust.h"
 
+#include "sim/base/words.h"
+
 namespace collsim {
 
 std::string_view to_string(Trust trust) {
-  switch (trust) {
-    case Trust::exact:
-      return "exact";
-    case Trust::measured:
-      return "measured";
-    case Trust::derived:
-      return "derived";
-    case Trust::guessed:
-      return "guessed";
-  }
-  return "";
+  return word_for(trust, {{Trust::exact, "exact"},
+                          {Trust::measured, "measured"},
+                          {Trust::derived, "derived"},
+                          {Trust::guessed, "guessed"}});
 }
 
 }  // namespace collsim

@@ -3,6 +3,7 @@
 #include <array>
 #include <cassert>
 
+#include "sim/base/words.h"
 #include "sim/fabric/native_fabric.h"
 #include "sim/fabric/simgrid_fabric.h"
 #include "sim/fabric/uncontended_fabric.h"
@@ -17,23 +18,13 @@ constexpr std::array engines_without_simgrid{Engine::native, Engine::uncontended
 }  // namespace
 
 std::string_view to_string(Engine engine) {
-  switch (engine) {
-    case Engine::native:
-      return "native";
-    case Engine::simgrid:
-      return "simgrid";
-    case Engine::uncontended:
-      return "uncontended";
-  }
-  assert(false);
-  return {};
+  return word_for(engine, {{Engine::native, "native"},
+                           {Engine::simgrid, "simgrid"},
+                           {Engine::uncontended, "uncontended"}});
 }
 
 std::optional<Engine> find_engine(std::string_view name) {
-  for (const Engine engine : engines) {
-    if (to_string(engine) == name) return engine;
-  }
-  return std::nullopt;
+  return value_called(name, engines);
 }
 
 std::span<const Engine> all_engines() {

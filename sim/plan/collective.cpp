@@ -6,6 +6,7 @@
 #include <array>
 
 #include "sim/base/checked_count.h"
+#include "sim/base/words.h"
 
 namespace collsim {
 
@@ -35,36 +36,20 @@ std::uint32_t pairs(Rank ranks) {
 }  // namespace
 
 std::string_view to_string(Collective collective) {
-  switch (collective) {
-    case Collective::all_reduce:
-      return "all_reduce";
-    case Collective::all_gather:
-      return "all_gather";
-    case Collective::reduce_scatter:
-      return "reduce_scatter";
-    case Collective::broadcast:
-      return "broadcast";
-    case Collective::reduce:
-      return "reduce";
-    case Collective::send_recv:
-      return "send_recv";
-    case Collective::all_to_all:
-      return "all_to_all";
-    case Collective::gather:
-      return "gather";
-    case Collective::scatter:
-      return "scatter";
-    case Collective::barrier:
-      return "barrier";
-  }
-  return "?";
+  return word_for(collective, {{Collective::all_reduce, "all_reduce"},
+                               {Collective::all_gather, "all_gather"},
+                               {Collective::reduce_scatter, "reduce_scatter"},
+                               {Collective::broadcast, "broadcast"},
+                               {Collective::reduce, "reduce"},
+                               {Collective::send_recv, "send_recv"},
+                               {Collective::all_to_all, "all_to_all"},
+                               {Collective::gather, "gather"},
+                               {Collective::scatter, "scatter"},
+                               {Collective::barrier, "barrier"}});
 }
 
 std::optional<Collective> find_collective(std::string_view name) {
-  const auto* const found = std::find_if(every_collective.begin(), every_collective.end(),
-                                         [&](Collective each) { return to_string(each) == name; });
-  if (found == every_collective.end()) return std::nullopt;
-  return *found;
+  return value_called(name, every_collective);
 }
 
 std::span<const Collective> all_collectives() {

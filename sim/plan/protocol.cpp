@@ -1,17 +1,12 @@
 #include "sim/plan/protocol.h"
 
+#include "sim/base/words.h"
+
 namespace collsim {
 
 std::string_view to_string(Protocol protocol) {
-  switch (protocol) {
-    case Protocol::ll:
-      return "LL";
-    case Protocol::ll128:
-      return "LL128";
-    case Protocol::simple:
-      return "Simple";
-  }
-  return "";
+  return word_for(protocol,
+                  {{Protocol::ll, "LL"}, {Protocol::ll128, "LL128"}, {Protocol::simple, "Simple"}});
 }
 
 double bytes_per_byte(Protocol protocol) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 
+#include "sim/base/lines.h"
 #include "sim/topologies/burst_reader.h"
 #include "sim/topologies/name_range.h"
 
@@ -29,12 +30,6 @@ typename Kinds::value_type read_kind(const YamlValue& value, const Kinds& kinds,
   }
   value.fail(fmt::format("'{}' is not a kind of {}", text, what),
              fmt::format("kinds are {}", names));
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
 }
 
 /// "a -> b" taken apart.

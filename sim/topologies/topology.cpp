@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/base/number.h"
+#include "sim/base/words.h"
 
 namespace collsim {
 
@@ -35,37 +36,19 @@ const typename Runs::value_type& run_with(const Runs& runs, std::uint32_t id, Fi
 }  // namespace
 
 std::string_view to_string(DeviceKind kind) {
-  switch (kind) {
-    case DeviceKind::gpu:
-      return "gpu";
-    case DeviceKind::nvswitch:
-      return "nvswitch";
-    case DeviceKind::pcie_switch:
-      return "pcie_switch";
-    case DeviceKind::cpu:
-      return "cpu";
-    case DeviceKind::nic:
-      return "nic";
-    case DeviceKind::network_switch:
-      return "network_switch";
-  }
-  assert(false);
-  return "";
+  return word_for(kind, {{DeviceKind::gpu, "gpu"},
+                         {DeviceKind::nvswitch, "nvswitch"},
+                         {DeviceKind::pcie_switch, "pcie_switch"},
+                         {DeviceKind::cpu, "cpu"},
+                         {DeviceKind::nic, "nic"},
+                         {DeviceKind::network_switch, "network_switch"}});
 }
 
 std::string_view to_string(LinkKind kind) {
-  switch (kind) {
-    case LinkKind::nvlink:
-      return "nvlink";
-    case LinkKind::pcie:
-      return "pcie";
-    case LinkKind::cpu:
-      return "cpu";
-    case LinkKind::network:
-      return "network";
-  }
-  assert(false);
-  return "";
+  return word_for(kind, {{LinkKind::nvlink, "nvlink"},
+                         {LinkKind::pcie, "pcie"},
+                         {LinkKind::cpu, "cpu"},
+                         {LinkKind::network, "network"}});
 }
 
 NodePart Topology::NodeRun::part(std::uint32_t place) const {

@@ -17,6 +17,7 @@
 
 #include "sim/base/clean_text.h"
 #include "sim/base/number.h"
+#include "sim/base/words.h"
 #include "sim/yaml/yaml_document.h"
 #include "sim/yaml/yaml_text_check.h"
 
@@ -25,17 +26,10 @@ namespace collsim {
 namespace {
 
 std::string_view described(YamlKind kind) {
-  switch (kind) {
-    case YamlKind::nothing:
-      return "nothing";
-    case YamlKind::scalar:
-      return "a single value";
-    case YamlKind::sequence:
-      return "a list";
-    case YamlKind::mapping:
-      return "a mapping";
-  }
-  return "";
+  return word_for(kind, {{YamlKind::nothing, "nothing"},
+                         {YamlKind::scalar, "a single value"},
+                         {YamlKind::sequence, "a list"},
+                         {YamlKind::mapping, "a mapping"}});
 }
 
 /// Builds a YamlDocument from the parser's events.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/base/clean_text.h"
-#include "sim/base/input_error.h"
+#include "sim/base/lines.h"
 
 namespace collsim {
 
@@ -26,17 +26,9 @@ class TextCheck {
   }
 
  private:
-  SourcePosition position(std::size_t place) const {
-    const std::string_view before = text_.substr(0, place);
-    const auto lines = std::count(before.begin(), before.end(), '\n');
-    const auto line_begin = before.rfind('\n');
-    const auto column = line_begin == std::string_view::npos ? place : place - line_begin - 1;
-    return {file_, static_cast<int>(lines) + 1, static_cast<int>(column) + 1};
-  }
-
   [[noreturn]] void fail(std::size_t place, const std::string& wrong,
                          const std::string& accepted) const {
-    throw InputError(position(place), wrong, accepted);
+    throw InputError(position_at(file_, text_, place), wrong, accepted);
   }
 
   /// `before`: what comes after the place where it should have been closed.
@@ -127,7 +119,7 @@ class TextCheck {
            "remove it, or open one before it");
     }
     if (closing(text_[open_.back()]) != c) {
-      const SourcePosition here = position(place_);
+      const SourcePosition here = position_at(file_, text_, place_);
       fail_unclosed(open_.back(),
                     fmt::format("the '{}' in line {}, column {}", c, here.line, here.column));
     }

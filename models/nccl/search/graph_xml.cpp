@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "models/nccl/system/xml_file.h"
+#include "sim/base/xml_file.h"
 
 namespace collsim {
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/base/lines.h"
+
 namespace collsim {
 
 namespace {
@@ -65,10 +67,8 @@ const CpuGeneration* named(std::string_view name) {
 /// digit; empty where there is none.
 std::string_view number_of(std::string_view model) {
   constexpr std::size_t digits = 4;
-  while (!model.empty()) {
-    const std::string_view word = model.substr(0, model.find(' '));
+  for (const std::string_view word : split_lines(model, ' ')) {
     if (word.size() >= digits && word.front() >= '0' && word.front() <= '9') return word;
-    model.remove_prefix(std::min(model.size(), word.size() + 1));
   }
   return {};
 }

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "models/machine/gpu_model.h"
-#include "models/nccl/system/xml_file.h"
+#include "sim/base/xml_file.h"
 
 namespace collsim {
 

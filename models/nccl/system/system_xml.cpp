@@ -15,7 +15,7 @@
 #include "models/nccl/system/link_bandwidth.h"
 #include "models/nccl/system/pci_bus_id.h"
 #include "models/nccl/system/system_completion.h"
-#include "models/nccl/system/xml_file.h"
+#include "sim/base/xml_file.h"
 
 namespace collsim {
 

@@ -6,10 +6,12 @@
 #include <pugixml.hpp>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "models/nccl/system/link_bandwidth.h"
 #include "models/nccl/system/system_xml.h"
+#include "sim/base/words.h"
 
 namespace collsim {
 
@@ -35,32 +37,18 @@ std::pair<const char*, int> pci_speed(double bandwidth) {
   return {speeds.back().speed, 16};
 }
 
-const char* architecture_text(CpuArchitecture architecture) {
-  switch (architecture) {
-    case CpuArchitecture::x86:
-      return "x86_64";
-    case CpuArchitecture::arm:
-      return "arm64";
-    case CpuArchitecture::power:
-      return "ppc64";
-    case CpuArchitecture::other:
-      break;
-  }
-  return "other";
+std::string_view architecture_text(CpuArchitecture architecture) {
+  return word_for(architecture, {{CpuArchitecture::x86, "x86_64"},
+                                 {CpuArchitecture::arm, "arm64"},
+                                 {CpuArchitecture::power, "ppc64"},
+                                 {CpuArchitecture::other, "other"}});
 }
 
-const char* vendor_text(CpuVendor vendor) {
-  switch (vendor) {
-    case CpuVendor::intel:
-      return "GenuineIntel";
-    case CpuVendor::amd:
-      return "AuthenticAMD";
-    case CpuVendor::zhaoxin:
-      return "CentaurHauls";
-    case CpuVendor::other:
-      break;
-  }
-  return "other";
+std::string_view vendor_text(CpuVendor vendor) {
+  return word_for(vendor, {{CpuVendor::intel, "GenuineIntel"},
+                           {CpuVendor::amd, "AuthenticAMD"},
+                           {CpuVendor::zhaoxin, "CentaurHauls"},
+                           {CpuVendor::other, "other"}});
 }
 
 const char* class_text(NcclNodeKind kind) {
@@ -68,8 +56,8 @@ const char* class_text(NcclNodeKind kind) {
   return kind == NcclNodeKind::nic ? "0x020700" : "0x060400";
 }
 
-void set(pugi::xml_node element, const char* name, const std::string& value) {
-  element.append_attribute(name).set_value(value.c_str());
+void set(pugi::xml_node element, const char* name, std::string_view value) {
+  element.append_attribute(name).set_value(std::string(value).c_str());
 }
 
 class SystemWriter {

@@ -1,7 +1,5 @@
 // Traces of Chakra, in both of its formats, and files that only look like them.
 
-#include "tools/collsim/replay/chakra.h"
-
 #include <gtest/gtest.h>
 
 #include <initializer_list>
@@ -9,8 +7,7 @@
 
 #include "sim/base/input_error.h"
 #include "tests/support/temporary_file.h"
-#include "tools/collsim/replay/trace_files.h"
-#include "tools/collsim/replay/trace_format.h"
+#include "tools/collsim/replay/job_trace.h"
 
 namespace collsim {
 namespace {
@@ -108,12 +105,17 @@ TEST(Chakra, refuses_damaged_files) {
 }
 
 TEST(TraceFormat, tells_formats_by_their_first_bytes) {
-  EXPECT_EQ(trace_format("{\"schemaVersion\": 1"), TraceFormat::kineto);
-  EXPECT_EQ(trace_format(" {\"workload_graph\": ["), TraceFormat::chakra_json);
-  EXPECT_EQ(trace_format(three_nodes()), TraceFormat::chakra_protobuf);
-  EXPECT_EQ(trace_format(""), TraceFormat::other);
-  EXPECT_EQ(trace_format("[\n{\"name\": \"Group API\", \"cat\": \"GROUP_API\""),
-            TraceFormat::nccl_profiler);
+  const auto what = [](std::string_view start) { return TraceFormat::find(start)->what; };
+  EXPECT_EQ(what("{\"schemaVersion\": 1"), "a profiler's trace (Kineto, Chrome)");
+  EXPECT_EQ(what(" {\"workload_graph\": ["), "an execution trace (Chakra)");
+  EXPECT_EQ(what(three_nodes()), "an execution trace (Chakra, protobuf)");
+  EXPECT_EQ(TraceFormat::find("", FormatSign::inside), nullptr);
+  EXPECT_EQ(what("[\n{\"name\": \"Group API\", \"cat\": \"GROUP_API\""),
+            "a trace of NCCL's profiler plugin");
+  const std::string refusal = refusal_of("{\"version\": \"2.9\", \"pg_config\": {}}", "d.json");
+  EXPECT_NE(refusal.find("no trace, but a dump of PyTorch's Flight Recorder; `collsim hang`"),
+            std::string::npos)
+      << refusal;
 }
 
 TEST(TraceFormat, names_the_profiler_plug_in) {

@@ -17,7 +17,7 @@ using test::TemporaryFile;
 
 RankTrace kineto_of(const std::string& text) {
   const TemporaryFile file("trace.json", text);
-  return read_kineto(file.path().string());
+  return read_job_trace(file.path().string());
 }
 
 std::string refusal_of(const std::string& text) {
@@ -47,7 +47,7 @@ const std::string reduction =
 
 TEST(Kineto, reads_calls_of_a_published_trace) {
   const RankTrace trace =
-      read_kineto(COLLSIM_SOURCE_DIR "/tests/data/kineto/hta-alexnet-rank0.json.gz");
+      read_job_trace(COLLSIM_SOURCE_DIR "/tests/data/kineto/hta-alexnet-rank0.json.gz");
   EXPECT_EQ(trace.rank, 0);
   EXPECT_EQ(trace.world_size, 2);
   EXPECT_EQ(trace.steps.size(), 3U);
@@ -107,7 +107,7 @@ TEST(Kineto, refuses_what_is_no_trace) {
   EXPECT_NE(refusal_of(std::string(100, '[')).find("nested too deep"), std::string::npos);
   // The first bytes of gzip's format without the rest.
   EXPECT_NE(refusal_of("\x1f\x8b\x08").find("trace.json"), std::string::npos);
-  EXPECT_THROW(read_kineto("no-such-file.json"), InputError);
+  EXPECT_THROW(read_job_trace("no-such-file.json"), InputError);
 }
 
 // rank 0  compute [0, 10)   call [5          25)

@@ -43,7 +43,7 @@ RankTrace trace_of(int rank, std::string events) {
       "trace.json",
       fmt::format(R"({{"distributedInfo": {{"rank": {}, "world_size": 2}}, "traceEvents": [{}]}})",
                   rank, events));
-  return read_kineto(file.path().string());
+  return read_job_trace(file.path().string());
 }
 
 // Times from the first kernel on. The host issues a, the sum, b and d at once. The sum waits for a,

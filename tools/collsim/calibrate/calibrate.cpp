@@ -13,6 +13,7 @@
 #include "models/calibration/transport.h"
 #include "models/validation/score.h"
 #include "sim/base/data_directory.h"
+#include "sim/base/file_format.h"
 #include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
 #include "sim/base/parallel.h"
@@ -174,20 +175,13 @@ FitPlan plan_of_options(const po::variables_map& values, std::ostream& err) {
   return plan;
 }
 
-/// Whether a file is a calibration, which as an argument is a plan, rather than a recording.
-bool is_calibration(const TextFile& file) {
-  constexpr std::string_view kind = "collsim: calibration/1";
-  return file.content.starts_with(kind) ||
-         file.content.find("\n" + std::string(kind)) != std::string::npos;
-}
-
 /// The plan that is the only recording named; empty where recordings are named.
 std::optional<FitPlan> find_plan(const po::variables_map& values) {
   if (!values.contains("recording")) return std::nullopt;
   const auto& names = values["recording"].as<std::vector<std::string>>();
   if (names.front() == "-" || !is_readable_kind(names.front())) return std::nullopt;
   const TextFile file = read_text_file(names.front(), "a plan");
-  if (!is_calibration(file)) return std::nullopt;
+  if (own_kind(file.content) != "calibration") return std::nullopt;  // a recording
   if (names.size() > 1) throw InputError("calibrate: a plan and recordings", "one plan");
   const bool lists = values["list"].as<bool>();
   heed_only(values, calibrate_subcommand, {lists ? "--list" : a_plan});

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "models/calibration/calibration_file.h"
 #include "sim/base/text.h"
@@ -12,6 +15,8 @@
 namespace collsim {
 
 namespace {
+
+using Entries = nlohmann::ordered_json;
 
 /// The keys that lead to a constant: those of a protocol stand under "protocols".
 std::vector<std::string> way_to(std::string_view parameter) {
@@ -38,6 +43,83 @@ bool is_stated_whole(std::string_view key) {
   return key == "proxy" || key == "both_ways";
 }
 
+/// A mapping's entries; an empty mapping is a value without a text.
+Entries entries_of(const YamlMapping& mapping) {
+  Entries entries = Entries::object();
+  for (const auto& [key, value] : mapping.entries()) {
+    Entries& entry = entries[key.string()] = "";
+    if (value.is_scalar()) entry = value.string();
+    if (value.is_sequence()) entry = text_of_list(value);
+    if (!value.is_mapping()) continue;
+    if (Entries inner = entries_of(value.free_mapping()); !inner.empty()) entry = std::move(inner);
+  }
+  return entries;
+}
+
+/// Adds an entry: values before mappings, as people write them.
+void add(Entries& entries, const std::string& key, const Entries& entry) {
+  Entries all = Entries::object();
+  for (auto& [other, value] : entries.items()) {
+    if (value.is_object() && !entry.is_object()) all.emplace(key, Entries(entry));
+    all[other] = std::move(value);
+  }
+  all.emplace(key, Entries(entry));
+  entries = std::move(all);
+}
+
+void complete(Entries& own, const Entries& base) {
+  for (const auto& [key, entry] : base.items()) {
+    const auto found = own.find(key);
+    if (found == own.end()) {
+      add(own, key, entry);
+    } else if (found->is_object() && entry.is_object() && !is_stated_whole(key)) {
+      complete(*found, entry);
+    }
+  }
+}
+
+void set_at(Entries& entries, std::span<const std::string> way, const std::string& text) {
+  const std::string& key = way.front();
+  const bool is_last = way.size() == 1;
+  if (!entries.contains(key)) add(entries, key, is_last ? Entries("") : Entries::object());
+  Entries& entry = entries[key];
+  if (is_last) {
+    entry = text;
+    return;
+  }
+  if (!entry.is_object()) entry = Entries::object();  // a name in place of the values
+  set_at(entry, way.subspan(1), text);
+}
+
+void erase_at(Entries& entries, std::span<const std::string> way) {
+  const auto found = entries.find(way.front());
+  if (found == entries.end()) return;
+  if (way.size() > 1) erase_at(*found, way.subspan(1));
+  if (way.size() == 1 || found->empty()) entries.erase(found);
+}
+
+void print(const std::string& key, const Entries& entry, const std::string& indent,
+           std::string& out) {
+  if (!entry.is_object()) {
+    out += fmt::format("{}{}: {}\n", indent, key, entry.get_ref<const std::string&>());
+    return;
+  }
+  const bool flat = std::all_of(entry.begin(), entry.end(),
+                                [](const Entries& each) { return !each.is_object(); });
+  constexpr std::size_t max_in_a_line = 5;
+  if (flat && entry.size() <= max_in_a_line) {
+    std::string values;
+    for (const auto& [name, value] : entry.items()) {
+      values += fmt::format("{}{}: {}", values.empty() ? "" : ", ", name,
+                            value.get_ref<const std::string&>());
+    }
+    out += fmt::format("{}{}: {{ {} }}\n", indent, key, values);
+    return;
+  }
+  out += fmt::format("{}{}:\n", indent, key);
+  for (const auto& [name, value] : entry.items()) print(name, value, indent + "  ", out);
+}
+
 }  // namespace
 
 CalibrationText::CalibrationText(const TextFile& text) {
@@ -45,142 +127,47 @@ CalibrationText::CalibrationText(const TextFile& text) {
   name_ = root.at("name").string();
   source_ = root.at("source").string();
   date_ = root.at("date").string();
-  entries_ = read_entries(root);
-  if (const auto trust = find(entries_, "trust"); trust != entries_.end()) {
-    print(*trust, "", trust_);
-  }
-  std::erase_if(entries_, [](const Entry& entry) {
-    return entry.key == "collsim" || entry.key == "name" || entry.key == "source" ||
-           entry.key == "date" || entry.key == "trust" || entry.key == "provenance" ||
-           entry.key == "fit";
-  });
-}
-
-std::vector<CalibrationText::Entry> CalibrationText::read_entries(const YamlMapping& mapping) {
-  std::vector<Entry> entries;
-  for (const auto& [key, value] : mapping.entries()) {
-    Entry entry{key.string(), {}};
-    if (value.is_mapping()) entry.entries = read_entries(value.free_mapping());
-    if (value.is_scalar()) entry.text = value.string();
-    if (value.is_sequence()) entry.text = text_of_list(value);
-    entries.push_back(std::move(entry));
-  }
-  return entries;
-}
-
-std::vector<CalibrationText::Entry>::iterator CalibrationText::find(std::vector<Entry>& entries,
-                                                                    std::string_view key) {
-  return std::find_if(entries.begin(), entries.end(),
-                      [&](const Entry& entry) { return entry.key == key; });
-}
-
-std::vector<CalibrationText::Entry>::iterator CalibrationText::first_mapping(
-    std::vector<Entry>& entries) {
-  return std::find_if(entries.begin(), entries.end(),
-                      [](const Entry& entry) { return !entry.entries.empty(); });
-}
-
-/// Values before mappings, as people write them.
-void CalibrationText::add(std::vector<Entry>& entries, Entry entry) {
-  const auto place = entry.entries.empty() ? first_mapping(entries) : entries.end();
-  entries.insert(place, std::move(entry));
-}
-
-void CalibrationText::complete(std::vector<Entry>& own, const std::vector<Entry>& base) {
-  for (const Entry& entry : base) {
-    const auto found = find(own, entry.key);
-    if (found == own.end()) {
-      add(own, entry);
-    } else if (!found->entries.empty() && !is_stated_whole(entry.key)) {
-      complete(found->entries, entry.entries);
-    }
+  entries_ = entries_of(root);
+  if (entries_.contains("trust")) print("trust", entries_["trust"], "", trust_);
+  for (const char* key : {"collsim", "name", "source", "date", "trust", "provenance", "fit"}) {
+    entries_.erase(key);
   }
 }
 
 std::optional<std::string> CalibrationText::base() const {
-  const auto found = std::find_if(entries_.begin(), entries_.end(),
-                                  [](const Entry& entry) { return entry.key == "extends"; });
-  return found == entries_.end() ? std::nullopt : std::optional(found->text);
+  const auto found = entries_.find("extends");
+  return found == entries_.end() ? std::nullopt : std::optional(found->get<std::string>());
 }
 
 void CalibrationText::take_from(const CalibrationText& base) {
-  std::erase_if(entries_, [](const Entry& entry) {
-    return entry.key == "extends" || entry.key == "time_scale";
-  });
-  std::vector<Entry> inherited = base.entries_;
-  std::erase_if(inherited, [](const Entry& entry) { return entry.key == "over_tcp"; });
+  for (const char* key : {"extends", "time_scale"}) entries_.erase(key);
+  Entries inherited = base.entries_;
+  inherited.erase("over_tcp");
   complete(entries_, inherited);
 }
 
-void CalibrationText::take_group(const CalibrationText& other, std::string_view key) {
-  std::erase_if(entries_, [&](const Entry& entry) { return entry.key == key; });
-  for (const Entry& entry : other.entries_) {
-    if (entry.key == key) add(entries_, entry);
-  }
+void CalibrationText::take_group(const CalibrationText& other, const std::string& key) {
+  entries_.erase(key);
+  if (other.entries_.contains(key)) add(entries_, key, other.entries_[key]);
 }
 
 bool CalibrationText::states(std::string_view parameter) const {
-  const std::vector<Entry>* entries = &entries_;
-  for (const std::string& key : way_to(parameter)) {
-    const auto found = std::find_if(entries->begin(), entries->end(),
-                                    [&](const Entry& entry) { return entry.key == key; });
-    if (found == entries->end()) return false;
-    entries = &found->entries;
-  }
-  return true;
+  Entries::json_pointer way;
+  for (const std::string& key : way_to(parameter)) way /= key;
+  return entries_.contains(way);
 }
 
 void CalibrationText::set(std::string_view parameter, const std::string& text) {
-  std::vector<Entry>* entries = &entries_;
-  Entry* last = nullptr;
-  const std::vector<std::string> way = way_to(parameter);
-  for (const std::string& key : way) {
-    auto found = find(*entries, key);
-    if (found == entries->end()) {
-      // Values before mappings, as people write them.
-      if (&key == &way.back()) found = first_mapping(*entries);
-      found = entries->insert(found, Entry{key, {}});
-    }
-    last = &*found;
-    entries = &last->entries;
-  }
-  last->text = text;
-}
-
-void CalibrationText::erase(std::vector<Entry>& entries, std::span<const std::string> way) {
-  const auto found = find(entries, way.front());
-  if (found == entries.end()) return;
-  if (way.size() > 1) erase(found->entries, way.subspan(1));
-  if (way.size() == 1 || found->entries.empty()) entries.erase(found);
+  set_at(entries_, way_to(parameter), text);
 }
 
 void CalibrationText::erase(std::string_view parameter) {
-  erase(entries_, way_to(parameter));
-}
-
-void CalibrationText::print(const Entry& entry, const std::string& indent, std::string& out) {
-  if (entry.entries.empty()) {
-    out += fmt::format("{}{}: {}\n", indent, entry.key, entry.text);
-    return;
-  }
-  const bool flat = std::all_of(entry.entries.begin(), entry.entries.end(),
-                                [](const Entry& each) { return each.entries.empty(); });
-  constexpr std::size_t max_in_a_line = 5;
-  if (flat && entry.entries.size() <= max_in_a_line) {
-    std::string values;
-    for (const Entry& each : entry.entries) {
-      values += fmt::format("{}{}: {}", values.empty() ? "" : ", ", each.key, each.text);
-    }
-    out += fmt::format("{}{}: {{ {} }}\n", indent, entry.key, values);
-    return;
-  }
-  out += fmt::format("{}{}:\n", indent, entry.key);
-  for (const Entry& each : entry.entries) print(each, indent + "  ", out);
+  erase_at(entries_, way_to(parameter));
 }
 
 std::string CalibrationText::constants() const {
   std::string out;
-  for (const Entry& entry : entries_) print(entry, "", out);
+  for (const auto& [key, entry] : entries_.items()) print(key, entry, "", out);
   return out;
 }
 

@@ -1,10 +1,9 @@
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "sim/base/text_file.h"
 
@@ -28,7 +27,7 @@ class CalibrationText {
   void take_from(const CalibrationText& base);
 
   /// Takes a group of the first level, such as "proxy", as `other` has it, in place of its own.
-  void take_group(const CalibrationText& other, std::string_view key);
+  void take_group(const CalibrationText& other, const std::string& key);
 
   /// Whether the file states a constant or a group of constants, named as in Parameter:
   /// "ll.alpha.nvlink", "ll.over.pcie".
@@ -43,24 +42,11 @@ class CalibrationText {
   const std::string& trust() const { return trust_; }
 
  private:
-  struct Entry {
-    std::string key;
-    std::string text;
-    std::vector<Entry> entries{};  ///< of a mapping, which has no text
-  };
-  static std::vector<Entry>::iterator find(std::vector<Entry>& entries, std::string_view key);
-  static std::vector<Entry>::iterator first_mapping(std::vector<Entry>& entries);
-  static void erase(std::vector<Entry>& entries, std::span<const std::string> way);
-  static void add(std::vector<Entry>& entries, Entry entry);
-  static void complete(std::vector<Entry>& own, const std::vector<Entry>& base);
-  static std::vector<Entry> read_entries(const class YamlMapping& mapping);
-  static void print(const Entry& entry, const std::string& indent, std::string& out);
-
   std::string name_;
   std::string source_;
   std::string date_;
   std::string trust_;
-  std::vector<Entry> entries_;
+  nlohmann::ordered_json entries_;  ///< of a mapping an object, of all others a text
 };
 
 }  // namespace collsim

@@ -6,8 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "tools/collsim/diagnose/shown_causes.h"
-
 namespace collsim {
 
 namespace {

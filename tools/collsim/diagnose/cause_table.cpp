@@ -8,7 +8,6 @@
 
 #include "sim/base/data_directory.h"
 #include "sim/yaml/yaml_reader.h"
-#include "tools/collsim/diagnose/shown_causes.h"
 
 namespace collsim {
 

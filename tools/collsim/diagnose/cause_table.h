@@ -10,6 +10,10 @@
 
 namespace collsim {
 
+/// The weight of a cause that the log shows by a line or a setting, beside others: what it shows
+/// did happen, whatever else may have, so that other causes are looked for beside it.
+inline constexpr double weight_if_shown = 1e5;
+
 /// A number that a cause has: "at 0.25 of its rate".
 struct CauseParameter {
   std::string text;            ///< with {} for the value: "at {} of its rate"

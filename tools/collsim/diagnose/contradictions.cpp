@@ -25,11 +25,6 @@ class Contradictions {
  private:
   void add(std::string sentence) { all_.push_back(std::move(sentence)); }
 
-  const LogLines* lines(LogTransport transport) const {
-    const auto found = facts_.transports.find(transport);
-    return found == facts_.transports.end() ? nullptr : &found->second;
-  }
-
   void look_at_size() {
     if (facts_.ranks > 0 && facts_.ranks != call_.ranks) {
       add(fmt::format("NCCL's log is of {} ranks, the table of {}", facts_.ranks, call_.ranks));
@@ -40,7 +35,7 @@ class Contradictions {
   }
 
   void look_inside_hosts() {
-    const LogLines* shm = lines(LogTransport::host_memory);
+    const LogLines* shm = lines_of(facts_, LogTransport::host_memory);
     if (shm == nullptr || call_.ranks == call_.nodes || nccl_.through_host_memory(0, 1)) return;
     add(fmt::format("{} connections go through host memory where GPUs have peer-to-peer: \"{}\"",
                     shm->count, shm->first));
@@ -57,14 +52,14 @@ class Contradictions {
   void look_between_hosts() {
     const std::size_t nics = rdma_nics();
     if (call_.nodes == 1 || nics == 0) return;
-    const LogLines* tcp = lines(LogTransport::sockets);
+    const LogLines* tcp = lines_of(facts_, LogTransport::sockets);
     if (tcp != nullptr) {
       add(fmt::format("{} connections go over TCP on a machine with RDMA: \"{}\"", tcp->count,
                       tcp->first));
     } else if (facts_.network == "Socket") {
       add("NCCL uses the network Socket on a machine with RDMA");
     }
-    const LogLines* staged = lines(LogTransport::rdma);
+    const LogLines* staged = lines_of(facts_, LogTransport::rdma);
     const std::vector<std::string> hosts = hosts_without_any_gpudirect(facts_);
     if (!hosts.empty()) {
       add(fmt::format("{} {} no GDRDMA, which other hosts have: nvidia-peermem or dma-buf there?",

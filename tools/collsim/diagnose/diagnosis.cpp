@@ -12,7 +12,6 @@
 #include "sim/base/text.h"
 #include "tools/collsim/diagnose/contradictions.h"
 #include "tools/collsim/diagnose/setting_gain.h"
-#include "tools/collsim/diagnose/shown_causes.h"
 #include "tools/collsim/diagnose/value_fit.h"
 
 namespace collsim {

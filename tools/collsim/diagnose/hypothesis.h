@@ -55,6 +55,12 @@ struct Hypothesis {
   CauseSigns signs{};     ///< in logs and settings
 };
 
+/// Whether the log shows a cause: it has that weight, of which a rare cause has a tenth.
+inline bool is_shown(const Hypothesis& hypothesis) {
+  constexpr double rare = 0.1;
+  return hypothesis.weight >= rare * weight_if_shown;
+}
+
 /// How many numbers of a cause are fitted to a log.
 int fitted_numbers(const Hypothesis& hypothesis);
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/base/lines.h"
 #include "sim/base/text.h"
 #include "tools/collsim/diagnose/hypothesis.h"
-#include "tools/collsim/diagnose/shown_causes.h"
 
 namespace collsim {
 
@@ -124,9 +124,7 @@ class Signs {
   std::size_t nics_named() const {
     const std::string list = value_of("NCCL_IB_HCA");
     std::size_t count = 0;
-    for (std::string_view rest = list; !rest.empty();) {
-      std::string_view name = rest.substr(0, rest.find(','));
-      rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+    for (std::string_view name : split_lines(list, ',')) {
       name = name.substr(0, name.find(':'));
       const bool is_driver = is_one_of(name, {"mlx4", "mlx5"});  // all of its NICs
       const bool is_one = !name.empty() && name.front() != '^' && !is_driver &&

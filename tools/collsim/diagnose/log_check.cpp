@@ -36,12 +36,8 @@ class Checker {
   void odd(std::string sentence) { check_.odd.push_back(std::move(sentence)); }
   void seen(std::string sentence) { check_.seen.push_back(std::move(sentence)); }
 
-  const LogLines* lines(LogTransport transport) const {
-    const auto found = facts_.transports.find(transport);
-    return found == facts_.transports.end() ? nullptr : &found->second;
-  }
   std::size_t count(LogTransport transport) const {
-    const LogLines* found = lines(transport);
+    const LogLines* found = lines_of(facts_, transport);
     return found == nullptr ? 0 : found->count;
   }
 
@@ -79,7 +75,7 @@ class Checker {
   }
 
   void look_inside_hosts() {
-    if (const LogLines* shm = lines(LogTransport::host_memory)) {
+    if (const LogLines* shm = lines_of(facts_, LogTransport::host_memory)) {
       odd(
           fmt::format("{} connections go through host memory, where GPUs with NVLink or "
                       "peer-to-peer would not: \"{}\"; see NCCL_P2P_DISABLE, NCCL_P2P_LEVEL, ACS, "
@@ -109,14 +105,14 @@ class Checker {
   void look_between_hosts() {
     const std::size_t direct = count(LogTransport::rdma_gpudirect);
     if (direct > 0) seen(fmt::format("{} connections by RDMA with GPUDirect", direct));
-    if (const LogLines* tcp = lines(LogTransport::sockets)) {
+    if (const LogLines* tcp = lines_of(facts_, LogTransport::sockets)) {
       odd(fmt::format("{} connections go over TCP{}: \"{}\"{}", tcp->count,
                       facts_.interface.empty() ? "" : " by " + facts_.interface, tcp->first,
                       facts_.no_ib_device ? "; NCCL found no device with RDMA" : ""));
     } else if (facts_.no_ib_device && facts_.nodes != 1) {
       odd("NCCL found no device with RDMA (\"NET/IB : No device found\")");
     }
-    if (const LogLines* staged = lines(LogTransport::rdma)) {
+    if (const LogLines* staged = lines_of(facts_, LogTransport::rdma)) {
       odd(fmt::format("{} connections have no GPUDirect: \"{}\"{}", staged->count, staged->first,
                       facts_.no_gpudirect ? "; nvidia-peermem or dma-buf is missing" : ""));
     } else if (facts_.no_gpudirect) {

@@ -11,6 +11,7 @@
 
 #include "sim/base/input_error.h"
 #include "sim/base/median.h"
+#include "sim/base/words.h"
 
 namespace collsim {
 
@@ -121,15 +122,8 @@ std::vector<std::string> differences(const Settings& before, const Settings& aft
 }  // namespace
 
 std::string_view to_string(Change change) {
-  switch (change) {
-    case Change::same:
-      return "same";
-    case Change::faster:
-      return "faster";
-    case Change::slower:
-      return "slower";
-  }
-  return "?";
+  return word_for(change,
+                  {{Change::same, "same"}, {Change::faster, "faster"}, {Change::slower, "slower"}});
 }
 
 bool RunChange::is_slower() const {

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "sim/base/division.h"
-#include "tools/collsim/diagnose/shown_causes.h"
 
 namespace collsim {
 

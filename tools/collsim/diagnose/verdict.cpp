@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/base/median.h"
+#include "sim/base/words.h"
 #include "tools/collsim/diagnose/diagnosis.h"
 
 namespace collsim {
@@ -106,21 +107,12 @@ double best_score(const CauseGroup& group) {
 }  // namespace
 
 std::string_view to_string(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::healthy:
-      return "healthy";
-    case Verdict::cannot_tell:
-      return "cannot tell";
-    case Verdict::low:
-      return "low";
-    case Verdict::not_this_machine:
-      return "not this machine";
-    case Verdict::impossible:
-      return "impossible";
-    case Verdict::wrong:
-      return "wrong data";
-  }
-  return "?";
+  return word_for(verdict, {{Verdict::healthy, "healthy"},
+                            {Verdict::cannot_tell, "cannot tell"},
+                            {Verdict::low, "low"},
+                            {Verdict::not_this_machine, "not this machine"},
+                            {Verdict::impossible, "impossible"},
+                            {Verdict::wrong, "wrong data"}});
 }
 
 double DiagnosedSize::limit() const {

@@ -51,16 +51,11 @@ Answer answer_of(const CallRequest& request, const std::vector<ExplainedCall>& c
                  bool with_user_buffers) {
   Answer answer;
   answer.document = Record::array();
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    const ExplainedCall& call = calls[i];
-    answer.draw([&, with_user_buffers](std::ostream& out) {
-      const Section section{&request, &call.compiler->spec().run, "native"};
-      print_explanation(section, *call.compiler, call.explanation, out);
-      if (with_user_buffers) print_user_buffers(*call.compiler, call.explanation, out);
-    });
-    Record record = explanation_record(request, request.scenario.runs[i], call.explanation);
+  for (const ExplainedCall& call : calls) {
+    const Section section{&request, &call.compiler->spec().run, "native"};
+    Record record = add_explanation(section, *call.compiler, call.explanation, answer);
     if (with_user_buffers) {
-      record["user_buffers"] = user_buffers_record(*call.compiler, call.explanation);
+      record["user_buffers"] = add_user_buffers(*call.compiler, call.explanation, answer);
     }
     answer.document.push_back(std::move(record));
   }

@@ -1,16 +1,13 @@
 #include "tools/collsim/explain/explanation_report.h"
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
 
-#include "sim/base/json_text.h"
-#include "tools/collsim/core/wrap.h"
+#include "sim/base/words.h"
 
 namespace collsim::command {
 
@@ -33,21 +30,30 @@ std::array<Share, 5> named_shares(const TimeShares& shares) {
 }
 
 std::string_view words(Cause cause) {
-  switch (cause) {
-    case Cause::begin:
-      return "the call";
-    case Cause::program_order:
-      return "itself";
-    case Cause::message:
-      return "a message";
-    case Cause::credit:
-      return "a credit";
-  }
-  return "";
+  return word_for(cause, {{Cause::begin, "the call"},
+                          {Cause::program_order, "itself"},
+                          {Cause::message, "a message"},
+                          {Cause::credit, "a credit"}});
 }
 
-std::string microseconds_or_dash(const std::optional<Seconds>& time) {
-  return time ? fmt::format("{:.2f}", in_microseconds(*time)) : "-";
+/// Of what NCCL considers, and of what it does not.
+Table candidate_table(const Explanation& explanation) {
+  Table table;
+  for (const CandidateTime& each : explanation.candidates) {
+    const auto known = [&](std::uint32_t value) {
+      return each.nccl_estimate ? Record(value) : Record();
+    };
+    NewRow add(table);
+    add({"algorithm", "algorithm"}, to_string(each.algorithm));
+    add({"protocol", "protocol"}, to_string(each.protocol));
+    add({"chosen", "chosen"}, each.chosen);
+    add({"nccl_estimate_us", "NCCL's own", "(us)"}, microseconds_or_null(each.nccl_estimate));
+    add({"simulated_us", "simulated", "(us)"}, microseconds_or_null(each.simulated));
+    add({"channels", "channels"}, known(each.launch.channels));
+    add({"threads", "threads"}, known(each.launch.threads));
+    add({"why_not", ""}, each.why_not.empty() ? Record() : Record(each.why_not));
+  }
+  return table;
 }
 
 bool same_answer(const CandidateTime& a, const CandidateTime& b) {
@@ -55,113 +61,105 @@ bool same_answer(const CandidateTime& a, const CandidateTime& b) {
          !b.nccl_estimate;
 }
 
-void print_candidates(const Explanation& explanation, std::ostream& out) {
-  if (explanation.candidates.empty()) return;
-  fmt::print(out, "{:<26} {:>3} {:>7} {:>12} {:>12}\n", "candidates", "ch", "threads", "nccl's own",
-             "simulated");
-  fmt::print(out, "{:<26} {:>3} {:>7} {:>12} {:>12}\n", "", "", "", "(us)", "(us)");
+AnswerSection candidate_section(const Explanation& explanation) {
+  AnswerSection section{"candidates", {}, {}, {candidate_table(explanation)}};
+  std::erase_if(section.tables.front().rows,
+                [](const Record& row) { return row["nccl_estimate_us"].is_null(); });
   const auto& candidates = explanation.candidates;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const CandidateTime& each = candidates[i];
-    if (each.nccl_estimate) {
-      const std::string_view note = each.chosen ? "chosen" : std::string_view(each.why_not);
-      fmt::print(out, "  {:<14} {:<9} {:>3} {:>7} {:>12} {:>12}{}{}\n", to_string(each.algorithm),
-                 to_string(each.protocol), each.launch.channels, each.launch.threads,
-                 microseconds_or_dash(each.nccl_estimate), microseconds_or_dash(each.simulated),
-                 note.empty() ? "" : "  ", note);
-      continue;
-    }
+    if (each.nccl_estimate) continue;
     // Protocols excluded for the same reason share a line.
-    std::string protocols(to_string(each.protocol));
+    std::string name = fmt::format("{} {}", to_string(each.algorithm), to_string(each.protocol));
     while (i + 1 < candidates.size() && same_answer(each, candidates[i + 1])) {
-      protocols += fmt::format(", {}", to_string(candidates[++i].protocol));
+      name += fmt::format(", {}", to_string(candidates[++i].protocol));
     }
-    out << wrapped(protocols + ": " + each.why_not,
-                   fmt::format("  {:<14} ", to_string(each.algorithm)), "      ");
+    section.after.emplace_back(fmt::format("{}: {}", name, each.why_not), "  ", "    ");
   }
-  fmt::print(out, "\n");
+  return section;
 }
 
-void print_shape(const Explanation& explanation, std::ostream& out) {
+Note shape_note(const Explanation& explanation) {
   const CallShape& shape = explanation.shape;
   const Prediction& prediction = explanation.prediction;
   const auto plural = [](std::uint32_t count) { return count == 1 ? "" : "s"; };
   const std::string threads =
       shape.threads > 0 ? fmt::format(" of {} threads", shape.threads) : std::string();
-  out << wrapped(
-             fmt::format("{} {}: {} channel{}{}; {} loop{} of chunks up to {} B in {} slice{} up "
-                         "to {} B; {} credits",
-                         prediction.algorithm, to_string(prediction.protocol), shape.channels,
-                         plural(shape.channels), threads, shape.loops, plural(shape.loops),
-                         shape.chunk.count, shape.slices, plural(shape.slices), shape.slice.count,
-                         shape.credits),
-             "", "  ")
-      << "\n";
+  return {fmt::format("{} {}: {} channel{}{}; {} loop{} of chunks up to {} B in {} slice{} up to "
+                      "{} B; {} credits",
+                      prediction.algorithm, to_string(prediction.protocol), shape.channels,
+                      plural(shape.channels), threads, shape.loops, plural(shape.loops),
+                      shape.chunk.count, shape.slices, plural(shape.slices), shape.slice.count,
+                      shape.credits),
+          "", "  "};
 }
 
-void print_shares(const Explanation& explanation, std::ostream& out) {
-  fmt::print(out, "{:<20} {:>7} {:>6}\n", "where the time goes", "(us)", "(%)");
+Table share_table(const Explanation& explanation) {
+  Table table;
+  const double whole = explanation.prediction.time.value;
   for (const Share& share : named_shares(explanation.shares)) {
-    const double whole = explanation.prediction.time.value;
-    fmt::print(out, "  {:<13} {:>12.2f} {:>6.1f}  {}\n", share.name, in_microseconds(share.time),
-               whole > 0 ? 100 * share.time.value / whole : 0, share.meaning);
+    NewRow add(table);
+    add({"name", "share"}, share.name);
+    add({"time_us", "time", "(us)"}, in_microseconds(share.time));
+    add({"percent", "", "(%)", 1}, whole > 0 ? 100 * share.time.value / whole : 0.0);
+    add({"meaning", ""}, share.meaning);
   }
-  fmt::print(out, "\n");
+  return table;
 }
 
 /// Where the timeline is of a small cluster.
-void print_extent(const Explanation& explanation, const CallCompiler& compiler, std::ostream& out) {
+void say_extent(const Explanation& explanation, const CallCompiler& compiler, Answer& answer) {
   if (explanation.timeline_ranks == compiler.ranks()) return;
-  out << wrapped(
-             fmt::format("extent scaled: {} of the {} ranks stand for all; the critical path is "
-                         "theirs, of {:.2f} us, and the shares above are theirs, scaled",
-                         explanation.timeline_ranks, compiler.ranks(),
-                         in_microseconds(explanation.timeline_time)),
-             "", "  ")
-      << "\n";
+  answer.say({fmt::format("extent scaled: {} of the {} ranks stand for all; the critical path is "
+                          "theirs, of {:.2f} us, and the shares above are theirs, scaled",
+                          explanation.timeline_ranks, compiler.ranks(),
+                          in_microseconds(explanation.timeline_time)),
+              "", "  "});
 }
 
-void print_path(const Explanation& explanation, std::ostream& out) {
-  fmt::print(out, "critical path: {} hops, {} slices; times without the launch\n",
-             explanation.path.hops, explanation.path.records.size());
-  fmt::print(out, "  {:<8} {:>2} {:<20} {:>6} {:>9} {:>8} {:>8}  {}\n", "who", "ch", "phase",
-             "slices", "bytes", "from (us)", "to (us)", "after");
-  const auto& stations = explanation.stations;
-  for (std::size_t i = 0; i < std::min(stations.size(), max_stations); ++i) {
-    const Station& station = stations[i];
-    fmt::print(out, "  {:<8} {:>2} {:<20} {:>6} {:>9} {:>8.2f} {:>8.2f}  {}\n", station.name,
-               station.channel, station.phase, station.slices, station.bytes.count,
-               in_microseconds(station.begin), in_microseconds(station.end), words(station.cause));
+Table station_table(const Explanation& explanation) {
+  Table table;
+  table.max_rows = max_stations;
+  for (const Station& station : explanation.stations) {
+    NewRow add(table);
+    add.data("rank", station.is_switch ? Record() : Record(station.participant));
+    add({"participant", "who"}, station.name);
+    add({"channel", "ch"}, station.channel);
+    add({"phase", "phase"}, station.phase);
+    add({"slices", "slices"}, station.slices);
+    add({"bytes", "bytes"}, station.bytes.count);
+    add({"from_us", "from", "(us)"}, in_microseconds(station.begin));
+    add({"to_us", "to", "(us)"}, in_microseconds(station.end));
+    add({"after", "after"}, words(station.cause));
   }
-  if (stations.size() > max_stations) {
-    fmt::print(out, "  and {} more\n", stations.size() - max_stations);
-  }
-  fmt::print(out, "\n");
+  return table;
 }
 
-void print_busiest(const Explanation& explanation, std::ostream& out) {
-  fmt::print(out, "{:<46} {:>5} {:>11} {:>7} {:>7}\n", "busiest", "equal", "bytes", "(GB/s)",
-             "used");
+Table busiest_table(const Explanation& explanation) {
+  Table table;
   for (const ResourceUse& use : explanation.busiest) {
-    fmt::print(out, "  {:<44} {:>5} {:>11.0f} {:>7.2f} {:>5.1f} %\n", use.name, use.alike,
-               use.bytes, in_gigabytes_per_second(use.capacity), 100 * use.utilisation);
+    NewRow add(table);
+    add({"name", "resource"}, use.name);
+    add({"alike", "equal"}, use.alike);
+    add({"bytes", "bytes", "", 0}, use.bytes);
+    add({"capacity_GBps", "capacity", "(GB/s)"}, in_gigabytes_per_second(use.capacity));
+    add({"utilisation", "used", "(%)", 1, 100}, use.utilisation);
   }
-  fmt::print(out, "\n");
+  return table;
 }
 
-void print_memory(const BufferMemory& memory, std::ostream& out) {
-  fmt::print(out,
-             "buffers of the communicator: {} per GPU, {} connections on {} channels x\n"
-             "  (LL {}, LL128 {}, Simple {}): receive buffers\n"
-             "  of Ring and Tree, without NVLS, sends and receives, and sends into the\n"
-             "  network\n\n",
-             to_string(memory.total), memory.connections, memory.channels,
-             to_string(memory.buffers[index_of(Protocol::ll)]),
-             to_string(memory.buffers[index_of(Protocol::ll128)]),
-             to_string(memory.buffers[index_of(Protocol::simple)]));
+Note memory_note(const BufferMemory& memory) {
+  return {fmt::format("buffers of the communicator: {} per GPU, {} connections on {} channels x "
+                      "(LL {}, LL128 {}, Simple {}): receive buffers of Ring and Tree, without "
+                      "NVLS, sends and receives, and sends into the network",
+                      to_string(memory.total), memory.connections, memory.channels,
+                      to_string(memory.buffers[index_of(Protocol::ll)]),
+                      to_string(memory.buffers[index_of(Protocol::ll128)]),
+                      to_string(memory.buffers[index_of(Protocol::simple)])),
+          "", "  "};
 }
 
-nlohmann::ordered_json memory_json(const std::optional<BufferMemory>& memory) {
+Record memory_json(const std::optional<BufferMemory>& memory) {
   if (!memory) return nullptr;
   return {{"channels", memory->channels},
           {"connections", memory->connections},
@@ -171,117 +169,85 @@ nlohmann::ordered_json memory_json(const std::optional<BufferMemory>& memory) {
           {"bytes_per_gpu", memory->total.count}};
 }
 
-nlohmann::ordered_json candidate_json(const CandidateTime& candidate) {
-  nlohmann::ordered_json json{{"algorithm", to_string(candidate.algorithm)},
-                              {"protocol", to_string(candidate.protocol)},
-                              {"chosen", candidate.chosen},
-                              {"nccl_estimate_us", microseconds_or_null(candidate.nccl_estimate)},
-                              {"simulated_us", microseconds_or_null(candidate.simulated)}};
-  if (candidate.nccl_estimate) {
-    json["channels"] = candidate.launch.channels;
-    json["threads"] = candidate.launch.threads;
-  }
-  if (!candidate.why_not.empty()) json["why_not"] = candidate.why_not;
-  return json;
-}
-
-nlohmann::ordered_json shape_json(const CallShape& shape) {
+Record shape_json(const CallShape& shape) {
   return {{"channels", shape.channels}, {"threads", shape.threads},
           {"loops", shape.loops},       {"chunk_bytes", shape.chunk.count},
           {"slices", shape.slices},     {"slice_bytes", shape.slice.count},
           {"credits", shape.credits}};
 }
 
-nlohmann::ordered_json station_json(const Station& station) {
-  using nlohmann::ordered_json;
-  return {{"rank", station.is_switch ? ordered_json() : ordered_json(station.participant)},
-          {"participant", station.name},
-          {"channel", station.channel},
-          {"phase", station.phase},
-          {"slices", station.slices},
-          {"bytes", station.bytes.count},
-          {"from_us", in_microseconds(station.begin)},
-          {"to_us", in_microseconds(station.end)},
-          {"after", words(station.cause)}};
-}
-
-}  // namespace
-
-void print_explanation(const Section& section, const CallCompiler& compiler,
-                       const Explanation& explanation, std::ostream& out) {
+/// As JSON has it.
+Record record_of(const CallRequest& request, const RunSpec& run, const Explanation& explanation) {
   const Prediction& prediction = explanation.prediction;
-  print_head(section, out);
-  out << "\n"
-      << wrapped(
-             fmt::format("{} B in {:.2f} us by simulation{}; no algorithm on this machine can beat "
-                         "{:.2f} us; "
-                         "the model's floor is {:.2f} us for the busiest resource, {:.2f} us of "
-                         "them for the launch, and {:.2f} us for the hops",
-                         prediction.size.count, in_microseconds(prediction.time),
-                         range_text(*section.request, prediction),
-                         in_microseconds(prediction.bounds.largest()),
-                         in_microseconds(prediction.floor.busiest_resource()),
-                         in_microseconds(explanation.shares.floor_launch),
-                         in_microseconds(prediction.floor.latency)),
-             "", "  ");
-  print_trust_errors(*section.request, {prediction.trust}, out);
-  out << "\n";
-  print_candidates(explanation, out);
-  if (compiler.nccl() != nullptr && !compiler.nccl_function()) {
-    const PointToPoint& resources = compiler.nccl()->point_to_point();
-    out << wrapped(
-        fmt::format("sends and receives: one algorithm; {} channels, at most {} per message; LL up "
-                    "to 16 KiB per channel inside a node",
-                    resources.channels, resources.per_peer),
-        "", "  ");
-  }
-  print_shape(explanation, out);
-  print_shares(explanation, out);
-  print_extent(explanation, compiler, out);
-  print_path(explanation, out);
-  print_busiest(explanation, out);
-  if (explanation.memory) print_memory(*explanation.memory, out);
-}
-
-Record explanation_record(const CallRequest& request, const RunSpec& run,
-                          const Explanation& explanation) {
-  const Prediction& prediction = explanation.prediction;
-  nlohmann::ordered_json json = context_of(request, &run);
-  json.update(nlohmann::ordered_json{{"schedule", to_string(*run.schedule)},
-                                     {"engine", "native"},
-                                     {"calibration", request.cost.name},
-                                     {"size_bytes", prediction.size.count},
-                                     {"time_us", in_microseconds(prediction.time)},
-                                     {"bound_us", in_microseconds(prediction.bounds.largest())},
-                                     {"trust", to_string(prediction.trust)},
-                                     {"extent", to_string(prediction.extent)},
-                                     {"timeline_ranks", explanation.timeline_ranks},
-                                     {"algorithm", prediction.algorithm},
-                                     {"protocol", to_string(prediction.protocol)},
-                                     {"shape", shape_json(explanation.shape)}});
+  Record json = context_of(request, &run);
+  json.update(Record{{"schedule", to_string(*run.schedule)},
+                     {"engine", "native"},
+                     {"calibration", request.cost.name},
+                     {"size_bytes", prediction.size.count},
+                     {"time_us", in_microseconds(prediction.time)},
+                     {"bound_us", in_microseconds(prediction.bounds.largest())},
+                     {"trust", to_string(prediction.trust)},
+                     {"extent", to_string(prediction.extent)},
+                     {"timeline_ranks", explanation.timeline_ranks},
+                     {"algorithm", prediction.algorithm},
+                     {"protocol", to_string(prediction.protocol)},
+                     {"shape", shape_json(explanation.shape)}});
   add_range(request, prediction, json);
-  json["candidates"] = nlohmann::ordered_json::array();
-  for (const CandidateTime& each : explanation.candidates) {
-    json["candidates"].push_back(candidate_json(each));
+  json["candidates"] = candidate_table(explanation).rows;
+  for (Record& row : json["candidates"]) {
+    for (const char* key : {"channels", "threads", "why_not"}) {
+      if (row[key].is_null()) row.erase(key);
+    }
   }
   for (const Share& share : named_shares(explanation.shares)) {
     json["time_shares_us"][std::string(share.name)] = in_microseconds(share.time);
   }
   json["hops"] = explanation.path.hops;
-  json["critical_path"] = nlohmann::ordered_json::array();
-  for (const Station& each : explanation.stations) {
-    json["critical_path"].push_back(station_json(each));
-  }
-  json["busiest"] = nlohmann::ordered_json::array();
-  for (const ResourceUse& use : explanation.busiest) {
-    json["busiest"].push_back({{"name", use.name},
-                               {"alike", use.alike},
-                               {"bytes", use.bytes},
-                               {"capacity_GBps", in_gigabytes_per_second(use.capacity)},
-                               {"utilisation", use.utilisation}});
-  }
+  json["critical_path"] = station_table(explanation).rows;
+  json["busiest"] = busiest_table(explanation).rows;
   json["buffer_memory"] = memory_json(explanation.memory);
   return json;
+}
+
+}  // namespace
+
+Record add_explanation(const Section& section, const CallCompiler& compiler,
+                       const Explanation& explanation, Answer& answer) {
+  const Prediction& prediction = explanation.prediction;
+  answer.draw([section](std::ostream& out) { print_head(section, out); });
+  answer.sections.back().apart = true;
+  answer.say(
+      {fmt::format("{} B in {:.2f} us by simulation{}; no algorithm on this machine can beat "
+                   "{:.2f} us; the model's floor is {:.2f} us for the busiest resource, "
+                   "{:.2f} us of them for the launch, and {:.2f} us for the hops",
+                   prediction.size.count, in_microseconds(prediction.time),
+                   range_text(*section.request, prediction),
+                   in_microseconds(prediction.bounds.largest()),
+                   in_microseconds(prediction.floor.busiest_resource()),
+                   in_microseconds(explanation.shares.floor_launch),
+                   in_microseconds(prediction.floor.latency)),
+       "", "  "});
+  answer.head(comments(trust_texts(*section.request, {prediction.trust})));
+  if (!explanation.candidates.empty()) answer.sections.push_back(candidate_section(explanation));
+  if (compiler.nccl() != nullptr && !compiler.nccl_function()) {
+    const PointToPoint& resources = compiler.nccl()->point_to_point();
+    answer.say({fmt::format("sends and receives: one algorithm; {} channels, at most {} per "
+                            "message; LL up to 16 KiB per channel inside a node",
+                            resources.channels, resources.per_peer),
+                "", "  "});
+  }
+  answer.say(shape_note(explanation));
+  answer.sections.push_back({"where the time goes", {}, {}, {share_table(explanation)}});
+  say_extent(explanation, compiler, answer);
+  answer.sections.push_back({fmt::format("critical path: {} hops, {} slices; times without the "
+                                         "launch",
+                                         explanation.path.hops, explanation.path.records.size()),
+                             {},
+                             {},
+                             {station_table(explanation)}});
+  answer.sections.push_back({"busiest", {}, {}, {busiest_table(explanation)}});
+  if (explanation.memory) answer.say(memory_note(*explanation.memory));
+  return record_of(*section.request, *section.run, explanation);
 }
 
 }  // namespace collsim::command

@@ -1,7 +1,6 @@
 #include "tools/collsim/explain/kernel_explanation.h"
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
 #include <algorithm>
 #include <array>
@@ -66,57 +65,23 @@ ExplainedKernels explained(const CallRequest& request, const KernelQuestion& que
   return all;
 }
 
-void print(const ExplainedKernels& all, const CallRequest& request, std::ostream& out) {
-  fmt::print(out, "all_reduce of {} on {}, {} ranks, kernels of {}{}\n", to_string(all.size),
-             request.topology.name(), all.ranks, all.engine,
-             request.scenario.runs.front().graph ? ", in a CUDA graph" : "");
-  fmt::print(out, "{}\n\n", all.choice);
-  fmt::print(out, "  {:<18} {:>9} {:>9} {:>9} {:>9}\n", "kernel", "time (us)", "flags", "bytes",
-             "launch");
+Table kernel_table(const ExplainedKernels& all) {
+  Table table;
   for (const ExplainedKernel& each : all.kernels) {
-    fmt::print(out, "  {:<18} {:>9.2f}", each.kernel, in_microseconds(each.prediction.time));
-    if (each.parts) {
-      fmt::print(out, " {:>9.2f} {:>9.2f} {:>9.2f}", in_microseconds(each.parts->flags),
-                 in_microseconds(each.parts->kernel - each.parts->flags),
-                 in_microseconds(each.parts->launch));
-    } else {
-      fmt::print(out, " {:>29}", "by " + each.prediction.algorithm);
-    }
-    fmt::print(out, "{}\n", each.reason.empty() ? "" : "  <- runs");
-  }
-  for (const std::string& text : all.absent) fmt::print(out, "  {}\n", text);
-  for (const ExplainedKernel& each : all.kernels) {
-    if (each.reason.empty() || !each.parts) continue;
-    fmt::print(out,
-               "\n{}: its bytes take {:.2f} us at the line rate of the busiest port, of which its "
-               "loads reach {:.0f} %\n",
-               each.kernel, in_microseconds(each.parts->wire), 100 * each.parts->cost->port_share);
-  }
-}
-
-Record document_of(const ExplainedKernels& all, const CallRequest& request) {
-  Record kernels = Record::array();
-  for (const ExplainedKernel& each : all.kernels) {
-    Record record{{"kernel", each.kernel},
-                  {"time_us", in_microseconds(each.prediction.time)},
-                  {"runs", !each.reason.empty()}};
-    const auto part = [&](const char* key, Seconds PeerCallParts::*member) {
-      record[key] = each.parts ? Record(in_microseconds((*each.parts).*member)) : Record();
+    const auto part = [&](Seconds PeerCallParts::*member) {
+      return each.parts ? Record(in_microseconds((*each.parts).*member)) : Record();
     };
-    part("flags_us", &PeerCallParts::flags);
-    part("wire_us", &PeerCallParts::wire);
-    part("kernel_us", &PeerCallParts::kernel);
-    part("launch_us", &PeerCallParts::launch);
-    record["trust"] = to_string(each.prediction.trust);
-    kernels.push_back(std::move(record));
+    NewRow add(table);
+    add({"kernel", "kernel"}, each.kernel);
+    add({"time_us", "time", "(us)"}, in_microseconds(each.prediction.time));
+    add({"runs", "runs"}, !each.reason.empty());
+    add({"flags_us", "flags", "(us)"}, part(&PeerCallParts::flags));
+    add({"wire_us", "line rate", "(us)"}, part(&PeerCallParts::wire));
+    add({"kernel_us", "in all", "(us)"}, part(&PeerCallParts::kernel));
+    add({"launch_us", "launch", "(us)"}, part(&PeerCallParts::launch));
+    add({"trust", "trust", "", 2, 1, wide_only}, to_string(each.prediction.trust));
   }
-  Record document = context_of(request, nullptr);
-  document["engine"] = all.engine;
-  document["size_bytes"] = all.size.count;
-  document["choice"] = all.choice;
-  document["kernels"] = std::move(kernels);
-  document["absent"] = all.absent;
-  return document;
+  return table;
 }
 
 }  // namespace
@@ -124,8 +89,32 @@ Record document_of(const ExplainedKernels& all, const CallRequest& request) {
 Answer explain_kernels(const CallRequest& request, const KernelQuestion& question, Bytes size) {
   const ExplainedKernels all = explained(request, question, size);
   Answer answer;
-  answer.draw([all, &request](std::ostream& out) { print(all, request, out); });
-  answer.document = document_of(all, request);
+  answer.head({fmt::format("all_reduce of {} on {}, {} ranks, kernels of {}{}", to_string(all.size),
+                           request.topology.name(), all.ranks, all.engine,
+                           request.scenario.runs.front().graph ? ", in a CUDA graph" : ""),
+               all.choice});
+  AnswerSection kernels{"", {}, {}, {kernel_table(all)}};
+  kernels.apart = true;
+  for (const std::string& text : all.absent) kernels.after.emplace_back(text, "  ", "    ");
+  for (const ExplainedKernel& each : all.kernels) {
+    if (each.parts) continue;
+    kernels.after.emplace_back(fmt::format("{}: by {}", each.kernel, each.prediction.algorithm),
+                               "  ", "    ");
+  }
+  answer.sections.push_back(std::move(kernels));
+  for (const ExplainedKernel& each : all.kernels) {
+    if (each.reason.empty() || !each.parts) continue;
+    answer.say(fmt::format(
+        "{}: its bytes take {:.2f} us at the line rate of the busiest port, of "
+        "which its loads reach {:.0f} %",
+        each.kernel, in_microseconds(each.parts->wire), 100 * each.parts->cost->port_share));
+  }
+  answer.document = context_of(request, nullptr);
+  answer.document["engine"] = all.engine;
+  answer.document["size_bytes"] = all.size.count;
+  answer.document["choice"] = all.choice;
+  answer.document["kernels"] = kernel_table(all).rows;
+  answer.document["absent"] = all.absent;
   return answer;
 }
 
@@ -157,42 +146,40 @@ std::string sentence_of(const ExplainedRegistered& of) {
       of.choice->used_blocks == 1 ? "" : "s");
 }
 
-void print(const ExplainedRegistered& of, const CallRequest& request, Bytes size,
-           std::ostream& out) {
-  fmt::print(out, "{} of {} on {}, {} ranks, both buffers registered as windows\n{}\n",
-             to_string(request.scenario.collective), to_string(size), request.topology.name(),
-             request.ranks, sentence_of(of));
-  if (of.choice) {
-    fmt::print(out, "\n  {:<26} {:>13} {:>15} {:>14}\n", "kernel", "thread blocks",
-               "NCCL's own (us)", "predicted (us)");
-    for (std::size_t i = 0; i < of.choice->candidates.size(); ++i) {
-      const SymmetricCandidate& candidate = of.choice->candidates[i];
-      fmt::print(out, "  {:<26} {:>13} {:>15.2f} {:>14.2f}{}\n", nccl_name(candidate.kernel),
-                 candidate.thread_blocks, candidate.time, in_microseconds(of.times[i]),
-                 candidate.kernel == of.choice->chosen.kernel ? "  <- runs" : "");
-    }
-  }
-  fmt::print(out, "\npredicted: {:.2f} us; without registered buffers {:.2f} us by {}\n",
-             in_microseconds(of.runs.time), in_microseconds(of.without.time), of.without.algorithm);
-}
-
-Record document_of(const ExplainedRegistered& of, const CallRequest& request, Bytes size) {
-  Record document = context_of(request, &request.scenario.runs.front());
-  document["size_bytes"] = size.count;
-  document["choice"] = sentence_of(of);
-  document["kernel"] = of.choice ? Record(nccl_name(of.choice->chosen.kernel)) : Record();
-  document["thread_blocks"] = of.choice ? Record(of.choice->used_blocks) : Record();
-  document["time_us"] = in_microseconds(of.runs.time);
-  document["time_without_us"] = in_microseconds(of.without.time);
-  document["candidates"] = Record::array();
+Table candidate_table(const ExplainedRegistered& of) {
+  Table table;
   for (std::size_t i = 0; of.choice && i < of.choice->candidates.size(); ++i) {
     const SymmetricCandidate& candidate = of.choice->candidates[i];
-    document["candidates"].push_back({{"kernel", nccl_name(candidate.kernel)},
-                                      {"thread_blocks", candidate.thread_blocks},
-                                      {"estimate_us", candidate.time},
-                                      {"time_us", in_microseconds(of.times[i])}});
+    NewRow add(table);
+    add({"kernel", "kernel"}, nccl_name(candidate.kernel));
+    add({"thread_blocks", "thread blocks"}, candidate.thread_blocks);
+    add({"estimate_us", "NCCL's own", "(us)"}, candidate.time);
+    add({"time_us", "predicted", "(us)"}, in_microseconds(of.times[i]));
   }
-  return document;
+  return table;
+}
+
+Answer answer_of(const ExplainedRegistered& of, const CallRequest& request, Bytes size) {
+  Answer answer;
+  Table candidates = candidate_table(of);
+  answer.document = context_of(request, &request.scenario.runs.front());
+  answer.document["size_bytes"] = size.count;
+  answer.document["choice"] = sentence_of(of);
+  answer.document["kernel"] = of.choice ? Record(nccl_name(of.choice->chosen.kernel)) : Record();
+  answer.document["thread_blocks"] = of.choice ? Record(of.choice->used_blocks) : Record();
+  answer.document["time_us"] = in_microseconds(of.runs.time);
+  answer.document["time_without_us"] = in_microseconds(of.without.time);
+  answer.document["candidates"] = candidates.rows;
+  answer.head({fmt::format("{} of {} on {}, {} ranks, both buffers registered as windows",
+                           to_string(request.scenario.collective), to_string(size),
+                           request.topology.name(), request.ranks),
+               sentence_of(of)});
+  answer.sections.push_back({"", {}, {}, {std::move(candidates)}});
+  answer.sections.back().apart = true;
+  answer.say(fmt::format("predicted: {:.2f} us; without registered buffers {:.2f} us by {}",
+                         in_microseconds(of.runs.time), in_microseconds(of.without.time),
+                         of.without.algorithm));
+  return answer;
 }
 
 }  // namespace
@@ -215,10 +202,7 @@ Answer explain_registered(const CallRequest& request, Bytes size, std::ostream& 
       of.times.push_back(calls.time_of(candidate.kernel, candidate.thread_blocks, size));
     }
   }
-  Answer answer;
-  answer.draw([of, &request, size](std::ostream& out) { print(of, request, size, out); });
-  answer.document = document_of(of, request, size);
-  return answer;
+  return answer_of(of, request, size);
 }
 
 }  // namespace collsim::command

@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ostream>
 
 #include "sim/base/number.h"
-#include "tools/collsim/core/wrap.h"
 
 namespace collsim::command {
 
@@ -77,18 +75,14 @@ std::optional<UserRegistration> user_buffers_of(const CallCompiler& compiler,
   return user_registration(call);
 }
 
-void print_user_buffers(const CallCompiler& compiler, const Explanation& explanation,
-                        std::ostream& out) {
+Record add_user_buffers(const CallCompiler& compiler, const Explanation& explanation,
+                        Answer& answer) {
   const auto registration = user_buffers_of(compiler, explanation);
-  const std::string text =
-      registration
-          ? sentence_of(*registration, *chosen_candidate(explanation), compiler.spec().run.graph)
-          : "user buffers: what registration changes is known of what NCCL tunes only";
-  out << '\n' << wrapped(text, "", "  ");
-}
-
-Record user_buffers_record(const CallCompiler& compiler, const Explanation& explanation) {
-  const auto registration = user_buffers_of(compiler, explanation);
+  answer.say(
+      {registration
+           ? sentence_of(*registration, *chosen_candidate(explanation), compiler.spec().run.graph)
+           : "user buffers: what registration changes is known of what NCCL tunes only",
+       "", "  "});
   if (!registration) return {};
   Record record;
   record["applies"] = registration->why_not.empty();

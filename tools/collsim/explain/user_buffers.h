@@ -1,12 +1,11 @@
 #pragma once
 
-#include <iosfwd>
 #include <optional>
 
 #include "models/call/call_compiler.h"
 #include "models/nccl/user_registration.h"
 #include "tools/collsim/explain/explanation.h"
-#include "tools/collsim/report/records.h"
+#include "tools/collsim/report/answer.h"
 
 namespace collsim::command {
 
@@ -15,11 +14,8 @@ namespace collsim::command {
 std::optional<UserRegistration> user_buffers_of(const CallCompiler& compiler,
                                                 const Explanation& explanation);
 
-/// As a sentence or two, with an empty line before.
-void print_user_buffers(const CallCompiler& compiler, const Explanation& explanation,
-                        std::ostream& out);
-
-/// As JSON has it; null where nothing is known.
-Record user_buffers_record(const CallCompiler& compiler, const Explanation& explanation);
+/// Adds it as a sentence or two, and returns it as JSON has it; null where nothing is known.
+Record add_user_buffers(const CallCompiler& compiler, const Explanation& explanation,
+                        Answer& answer);
 
 }  // namespace collsim::command

@@ -10,6 +10,7 @@
 #include "models/machine/resource_load.h"
 #include "models/predict/predictor.h"
 #include "sim/base/parallel.h"
+#include "sim/base/words.h"
 #include "sim/execution/effort.h"
 #include "sim/fabric/native_fabric.h"
 
@@ -220,17 +221,10 @@ class Ranker {
 }  // namespace
 
 std::string_view to_string(TimeOrigin origin) {
-  switch (origin) {
-    case TimeOrigin::simulated:
-      return "simulated";
-    case TimeOrigin::steady_state:
-      return "steady state";
-    case TimeOrigin::scaled:
-      return "scaled";
-    case TimeOrigin::bounds:
-      return "bounds";
-  }
-  return "?";
+  return word_for(origin, {{TimeOrigin::simulated, "simulated"},
+                           {TimeOrigin::steady_state, "steady state"},
+                           {TimeOrigin::scaled, "scaled"},
+                           {TimeOrigin::bounds, "bounds"}});
 }
 
 FaultRanking rank_links(const CompiledCall& call, double share, const RankingEffort& effort) {

@@ -69,14 +69,14 @@ std::map<Common, Agreeing> groups_of(const JobCall& call) {
   return groups;
 }
 
-DisagreementKind kind_of(const std::map<Common, Agreeing>& groups) {
+HangVerdict verdict_of(const std::map<Common, Agreeing>& groups) {
   const Common& first = groups.begin()->first;
-  DisagreementKind kind = DisagreementKind::size;
+  HangVerdict verdict = HangVerdict::other_size;
   for (const auto& [common, group] : groups) {
-    if (common.operation != first.operation) return DisagreementKind::operation;
-    if (common.type != first.type) kind = DisagreementKind::type;
+    if (common.operation != first.operation) return HangVerdict::other_operation;
+    if (common.type != first.type) verdict = HangVerdict::other_type;
   }
-  return kind;
+  return verdict;
 }
 
 /// The first part of a call of a communicator that lies so many calls behind another one.
@@ -123,7 +123,7 @@ std::uint32_t rank_at(const Job& job, const JobCall& call, std::size_t participa
 Disagreement disagreement_of(const Job& job, std::size_t index,
                              const std::map<Common, Agreeing>& groups) {
   const JobCall& call = job.calls[index];
-  Disagreement found{index, kind_of(groups), {}, {}, std::numeric_limits<std::int64_t>::max()};
+  Disagreement found{index, verdict_of(groups), {}, {}, std::numeric_limits<std::int64_t>::max()};
   for (const auto& [common, group] : groups) found.groups.push_back(group);
   std::stable_sort(found.groups.begin(), found.groups.end(),
                    [](const Agreeing& a, const Agreeing& b) {
@@ -144,9 +144,9 @@ Disagreement disagreement_of(const Job& job, std::size_t index,
   const std::size_t other = found.groups[1].front();
   if (call.is_exchange) return found;
   if (is_swapped(job, index, usual, other)) {
-    found.kind = DisagreementKind::order;
+    found.verdict = HangVerdict::other_order;
   } else if (has_majority && is_left_out(job, index, usual, other)) {
-    found.kind = DisagreementKind::missing;
+    found.verdict = HangVerdict::missing_call;
   }
   return found;
 }
@@ -159,7 +159,7 @@ bool has_gap(const JobCall& call, const MemberState& state, const Participation&
 /// A call that is missing in the middle of a rank's dump.
 Disagreement gap_of(const Job& job, std::size_t index) {
   const JobCall& call = job.calls[index];
-  Disagreement found{index, DisagreementKind::missing, {{}, {}}, {}, 0};
+  Disagreement found{index, HangVerdict::missing_call, {{}, {}}, {}, 0};
   if (call.is_exchange) return found;
   for (std::size_t i = 0; i < call.participants.size(); ++i) {
     const Participation& part = call.participants[i];

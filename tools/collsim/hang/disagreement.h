@@ -4,12 +4,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "tools/collsim/hang/hang_analysis.h"
 #include "tools/collsim/hang/job_calls.h"
 
 namespace collsim {
-
-/// What ranks of a call disagree about.
-enum class DisagreementKind : std::uint8_t { operation, order, missing, type, size };
 
 /// Ranks that issued the same as each other, as indices of JobCall::participants.
 using Agreeing = std::vector<std::size_t>;
@@ -17,7 +15,7 @@ using Agreeing = std::vector<std::size_t>;
 /// The first call of a communicator that its ranks issued differently.
 struct Disagreement {
   std::size_t call = 0;  ///< index of Job::calls
-  DisagreementKind kind = DisagreementKind::operation;
+  HangVerdict verdict = HangVerdict::other_operation;
   std::vector<Agreeing> groups;         ///< the largest first
   std::vector<std::uint32_t> suspects;  ///< ranks outside the largest; all if there is no largest
   std::int64_t first_issued_ns = 0;

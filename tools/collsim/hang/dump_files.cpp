@@ -71,6 +71,16 @@ std::vector<fs::path> files_of(const fs::path& folder) {
   return files;
 }
 
+/// Of a file that is no dump it says what it is, if that shows.
+FlightRecord read_dump(const std::string& file, std::string_view content) {
+  try {
+    return read_flight_record(file, content);
+  } catch (const InputError&) {
+    refuse_other_kind(file, content, FileKind::dump, "dump");
+    throw;
+  }
+}
+
 class DumpLoader {
  public:
   void load(const fs::path& path) {
@@ -98,16 +108,17 @@ class DumpLoader {
   void add(const fs::path& path, bool is_of_folder) {
     try {
       const std::string content = content_of(path);
-      if (has_watchdog_lines(content) && !looks_like_a_dump(content)) {
+      const bool may_be_dump = DumpFormat::find(content) != nullptr;
+      if (has_watchdog_lines(content) && !may_be_dump) {
         if (log_.empty()) log_ = path.string();
         text_ += content + '\n';
         return;
       }
-      if (is_of_folder && !content.empty() && !looks_like_a_dump(content)) {
+      if (is_of_folder && !content.empty() && !may_be_dump) {
         files_.skipped.push_back(path.string());
         return;
       }
-      files_.records.push_back(read_flight_record(path.string(), content));
+      files_.records.push_back(read_dump(path.string(), content));
       files_.records.back().written_ns = written_ns(path);
     } catch (const InputError& error) {
       files_.unread.push_back({rank_in_name(path.string()), error.what()});

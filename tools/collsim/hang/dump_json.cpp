@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
-#include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "sim/base/bounded_json.h"
 #include "tools/collsim/hang/dump_formats.h"
 
 namespace collsim {
@@ -12,42 +14,20 @@ namespace {
 /// A dump nests six levels.
 constexpr std::size_t deepest_level = 64;
 
-/// Reads a text letter by letter and says how far it has come.
-class FollowedLetter {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = const char&;
+/// A text, and how much of it has been read.
+struct DumpText {
+  std::string_view content;
+  std::size_t place = 0;
 
-  FollowedLetter(const char* place, const char** furthest) : place_(place), furthest_(furthest) {}
-  reference operator*() const { return *place_; }
-  FollowedLetter& operator++() {
-    ++place_;
-    *furthest_ = place_;
-    return *this;
-  }
-  FollowedLetter operator++(int) {
-    const FollowedLetter before = *this;
-    ++*this;
-    return before;
-  }
-  bool operator==(const FollowedLetter& other) const { return place_ == other.place_; }
-  bool operator!=(const FollowedLetter& other) const { return place_ != other.place_; }
-
- private:
-  const char* place_;
-  const char** furthest_;
+  char letter() const { return content[place]; }
+  void advance() { ++place; }
+  bool is_at_end() const { return place == content.size(); }
 };
 
 /// Makes values of what nlohmann's reader finds.
 class ValueMaker : public nlohmann::json_sax<nlohmann::json> {
  public:
-  ValueMaker(DumpValues& values, std::string_view content)
-      : values_(values), content_(content), furthest_(content.data()) {}
-
-  const char** furthest() { return &furthest_; }
+  ValueMaker(DumpValues& values, const DumpText& text) : values_(values), text_(text) {}
 
   bool null() override { return put(values_.add(DumpKind::none, offset())); }
   bool boolean(bool truth) override { return put(values_.add_boolean(truth, offset())); }
@@ -79,9 +59,8 @@ class ValueMaker : public nlohmann::json_sax<nlohmann::json> {
  private:
   /// Where the value begins that is read: behind the last one and what stands between.
   std::size_t offset() {
-    const auto before = static_cast<std::size_t>(last_ - content_.data());
-    last_ = furthest_;
-    const auto begin = content_.find_first_not_of(" \t\r\n,:", before);
+    const std::size_t before = std::exchange(last_, text_.place);
+    const auto begin = text_.content.find_first_not_of(" \t\r\n,:", before);
     return begin == std::string_view::npos ? before : begin;
   }
 
@@ -113,21 +92,29 @@ class ValueMaker : public nlohmann::json_sax<nlohmann::json> {
   }
 
   DumpValues& values_;
-  std::string_view content_;
-  const char* furthest_;
-  const char* last_ = content_.data();
+  const DumpText& text_;
+  std::size_t last_ = 0;
   std::vector<DumpValues::Index> open_;
 };
 
-}  // namespace
-
 DumpValues read_dump_json(const std::string& file, std::string_view content) {
   DumpValues values(file, content, false);
-  ValueMaker maker(values, content);
-  const FollowedLetter begin(content.data(), maker.furthest());
-  const FollowedLetter end(content.data() + content.size(), maker.furthest());
-  nlohmann::json::sax_parse(begin, end, &maker);
+  DumpText text{content};
+  ValueMaker maker(values, text);
+  read_json_values(text, maker);
   return values;
 }
+
+const DumpFormat dump_json_format(
+    "a dump of PyTorch's Flight Recorder",
+    [](std::string_view text) {
+      const auto begin = text.find_first_not_of(" \t\n");
+      if (begin == std::string_view::npos || text[begin] != '{') return FormatSign::no;
+      const bool has_groups = text.find("\"pg_config\"") != std::string_view::npos;
+      return has_groups ? FormatSign::form : FormatSign::any;
+    },
+    read_dump_json);
+
+}  // namespace
 
 }  // namespace collsim

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include "sim/base/lines.h"
 
 namespace collsim {
 
@@ -106,12 +106,7 @@ void DumpValues::fail_at(std::size_t offset, const std::string& wrong,
     throw InputError(SourcePosition{file_, 0, 0}, fmt::format("byte {}: {}", offset, wrong),
                      accepted);
   }
-  const std::string_view before = content_.substr(0, std::min(offset, content_.size()));
-  const auto lines = std::count(before.begin(), before.end(), '\n');
-  const auto line_begin = before.rfind('\n') + 1;  // npos + 1 is 0
-  throw InputError(SourcePosition{file_, static_cast<int>(lines) + 1,
-                                  static_cast<int>(before.size() - line_begin) + 1},
-                   wrong, accepted);
+  throw InputError(position_at(file_, content_, offset), wrong, accepted);
 }
 
 }  // namespace collsim

@@ -468,20 +468,14 @@ Seconds timeout_of(const FlightEntry& entry) {
   return Seconds{static_cast<double>(*entry.timeout_ms) * millisecond};
 }
 
-bool looks_like_a_dump(std::string_view content) {
-  if (is_pickle(content)) return true;
-  const auto first = content.find_first_not_of(" \t\n");
-  return first != std::string_view::npos && content[first] == '{';
-}
-
 FlightRecord read_flight_record(const std::string& file, std::string_view content) {
-  const bool is_binary = is_pickle(content);
-  if (!looks_like_a_dump(content)) {
+  const DumpFormat* const format = DumpFormat::find(content);
+  if (format == nullptr) {
     throw InputError(SourcePosition{file, 0, 0},
                      content.empty() ? "empty" : "neither a pickle nor JSON",
                      std::string(accepted_dump));
   }
-  const DumpValues values = is_binary ? read_pickle(file, content) : read_dump_json(file, content);
+  const DumpValues values = format->read(file, content);
   FlightRecord record = FlightReader(file, values).read();
   record.rank = rank_of_dump(record);
   return record;

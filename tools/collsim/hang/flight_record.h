@@ -83,9 +83,6 @@ struct FlightRecord {
 /// The rank that a file's name says: its last number, but for the ending.
 std::optional<std::uint32_t> rank_in_name(const std::string& file);
 
-/// Whether a file begins as a dump does: a pickle, or a JSON object.
-bool looks_like_a_dump(std::string_view content);
-
 /// Reads a dump, a pickle or JSON, of format version 2. The rank is the last number in the file's
 /// name. The groups say it where the name has none. Throws InputError with the place of what is
 /// wrong.

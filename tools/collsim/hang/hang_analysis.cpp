@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "sim/base/words.h"
 #include "tools/collsim/hang/disagreement.h"
 #include "tools/collsim/hang/waits.h"
 
@@ -18,22 +19,6 @@ Ranks sorted(Ranks ranks) {
   std::sort(ranks.begin(), ranks.end());
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
   return ranks;
-}
-
-HangVerdict verdict_of(DisagreementKind kind) {
-  switch (kind) {
-    case DisagreementKind::operation:
-      return HangVerdict::other_operation;
-    case DisagreementKind::order:
-      return HangVerdict::other_order;
-    case DisagreementKind::missing:
-      return HangVerdict::missing_call;
-    case DisagreementKind::type:
-      return HangVerdict::other_type;
-    case DisagreementKind::size:
-      return HangVerdict::other_size;
-  }
-  return HangVerdict::other_operation;
 }
 
 class HangSearch {
@@ -62,7 +47,7 @@ class HangSearch {
 
   void add_disagreement(const Disagreement& each) {
     const JobCall& call = job_.calls[each.call];
-    HangFinding finding{verdict_of(each.kind), each.suspects, each.call, {}, {}, {}, {}, {}};
+    HangFinding finding{each.verdict, each.suspects, each.call, {}, {}, {}, {}, {}};
     for (const Agreeing& agreeing : each.groups) {
       HangGroup group{{}, each.call, nullptr, Progress::absent};
       for (const std::size_t index : agreeing) {
@@ -399,35 +384,19 @@ class HangSearch {
 }  // namespace
 
 std::string_view to_string(HangVerdict verdict) {
-  switch (verdict) {
-    case HangVerdict::no_hang:
-      return "no hang";
-    case HangVerdict::late:
-      return "late, not stuck";
-    case HangVerdict::missing_call:
-      return "missing call";
-    case HangVerdict::other_operation:
-      return "other operation";
-    case HangVerdict::other_order:
-      return "other order";
-    case HangVerdict::other_type:
-      return "other type";
-    case HangVerdict::other_size:
-      return "other size";
-    case HangVerdict::other_communicator:
-      return "other communicator";
-    case HangVerdict::cycle:
-      return "cycle of waits";
-    case HangVerdict::cpu_side:
-      return "stuck on the CPU side";
-    case HangVerdict::gpu:
-      return "stuck on the GPU";
-    case HangVerdict::nccl:
-      return "stuck in NCCL";
-    case HangVerdict::no_dump:
-      return "dump missing";
-  }
-  return "no hang";
+  return word_for(verdict, {{HangVerdict::no_hang, "no hang"},
+                            {HangVerdict::late, "late, not stuck"},
+                            {HangVerdict::missing_call, "missing call"},
+                            {HangVerdict::other_operation, "other operation"},
+                            {HangVerdict::other_order, "other order"},
+                            {HangVerdict::other_type, "other type"},
+                            {HangVerdict::other_size, "other size"},
+                            {HangVerdict::other_communicator, "other communicator"},
+                            {HangVerdict::cycle, "cycle of waits"},
+                            {HangVerdict::cpu_side, "stuck on the CPU side"},
+                            {HangVerdict::gpu, "stuck on the GPU"},
+                            {HangVerdict::nccl, "stuck in NCCL"},
+                            {HangVerdict::no_dump, "dump missing"}});
 }
 
 bool is_hang(HangVerdict verdict) {

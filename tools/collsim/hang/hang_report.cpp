@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "sim/base/words.h"
 #include "tools/collsim/hang/hang_words.h"
 
 namespace collsim::command {
@@ -35,12 +36,126 @@ FirstPending first_pending(const Job& job) {
   return first;
 }
 
+/// Ranks of a communicator that are in the same state.
+struct CommunicatorRow {
+  std::size_t communicator = 0;
+  std::vector<std::uint32_t> ranks;
+  std::int64_t completed = 0;         ///< sequence number of the last completed collective
+  const JobCall* waits_in = nullptr;  ///< the oldest call that has not completed, or nothing
+  bool has_dump = true;
+};
+
+/// The ranks of all communicators by state, in the order of the communicators.
+std::vector<CommunicatorRow> communicator_rows(const Job& job) {
+  const FirstPending pending = first_pending(job);
+  std::vector<CommunicatorRow> rows;
+  for (std::size_t i = 0; i < job.communicators.size(); ++i) {
+    const JobCommunicator& communicator = job.communicators[i];
+    std::map<std::pair<std::int64_t, const JobCall*>, std::size_t> places;
+    for (std::size_t k = 0; k < communicator.members.size(); ++k) {
+      const std::size_t record = communicator.members[k];
+      const auto found = pending.find({i, record});
+      const JobCall* const call = found == pending.end() ? nullptr : found->second;
+      const std::int64_t completed = job.states[i][k].completed;
+      const auto [place, is_new] = places.emplace(std::pair(completed, call), rows.size());
+      if (is_new) rows.push_back({i, {}, completed, call, true});
+      rows[place->second].ranks.push_back(job.records[record].rank);
+    }
+    if (!communicator.undumped.empty()) {
+      rows.push_back({i, communicator.undumped, 0, nullptr, false});
+    }
+  }
+  return rows;
+}
+
+std::string_view word_of(Progress progress) {
+  return word_for(progress, {{Progress::absent, "never issued"},
+                             {Progress::pending, "not completed"},
+                             {Progress::completed, "completed"}});
+}
+
+Record call_record(const Job& job, std::size_t index) {
+  const JobCall& call = job.calls[index];
+  Record record{{"communicator", job.communicators[call.communicator].name},
+                {"description", job.communicators[call.communicator].description}};
+  if (call.is_exchange) {
+    record["sender"] = call.sender;
+    record["receiver"] = call.receiver;
+  }
+  record["number"] = call.sequence;
+  return record;
+}
+
+Record group_record(const Job& job, const HangGroup& group) {
+  Record record{{"ranks", group.ranks},
+                {"state", word_of(group.progress)},
+                {"call", call_record(job, group.call)}};
+  if (group.entry == nullptr) return record;
+  const FlightShape& shape = group.entry->shape;
+  record["operation"] = shape.operation;
+  record["input_elements"] = shape.inputs;
+  record["output_elements"] = shape.outputs;
+  record["input_types"] = shape.input_types;
+  record["output_types"] = shape.output_types;
+  if (group.entry->frame) {
+    record["file"] = group.entry->frame->file;
+    record["line"] = group.entry->frame->line;
+    record["function"] = group.entry->frame->function;
+  }
+  return record;
+}
+
+Record finding_record(const Job& job, const HangFinding& finding) {
+  Record record{{"verdict", to_string(finding.verdict)},
+                {"ranks", finding.suspects},
+                {"call", call_record(job, finding.call)},
+                {"text", explanation_of(job, finding)},
+                {"check", check_of(finding.verdict)}};
+  record["groups"] = Record::array();
+  for (const HangGroup& group : finding.groups)
+    record["groups"].push_back(group_record(job, group));
+  record["waiting"] = finding.waiting;
+  record["without_dump"] = finding.undumped;
+  record["waited_s"] = finding.waited ? Record(finding.waited->value) : Record();
+  record["timeout_s"] = finding.timeout ? Record(finding.timeout->value) : Record();
+  return record;
+}
+
+Record row_record(const Job& job, const CommunicatorRow& row) {
+  const JobCommunicator& communicator = job.communicators[row.communicator];
+  return {
+      {"communicator", communicator.name},
+      {"description", communicator.description},
+      {"ranks", row.ranks},
+      {"has_dump", row.has_dump},
+      {"completed", row.completed},
+      {"waits_in", row.waits_in == nullptr ? Record() : Record(short_call_words(*row.waits_in))}};
+}
+
+/// As JSON has it.
+Record hang_record(const Job& job, const HangAnalysis& analysis) {
+  Record record{{"verdict", to_string(analysis.verdict)},
+                {"is_hang", is_hang(analysis.verdict)},
+                {"text", headline_of(job, analysis)},
+                {"dumps", job.records.size()},
+                {"without_dump", job.undumped}};
+  record["findings"] = Record::array();
+  for (const HangFinding& finding : analysis.findings) {
+    record["findings"].push_back(finding_record(job, finding));
+  }
+  record["communicators"] = Record::array();
+  for (const CommunicatorRow& row : communicator_rows(job)) {
+    record["communicators"].push_back(row_record(job, row));
+  }
+  return record;
+}
+
 std::vector<Note> finding_notes(const Job& job, const HangFinding& finding) {
   std::vector<Note> notes{{explanation_of(job, finding), "  ", "  "}};
   for (const HangGroup& group : finding.groups) {
     notes.emplace_back(group_words(job, group), "  - ", "    ");
   }
-  const std::string check = check_of(finding.verdict);
+  const std::string check(check_of(finding.verdict));
   if (!check.empty()) notes.emplace_back(check, "  check: ", "    ");
   return notes;
 }
@@ -92,28 +207,6 @@ Table row_table(const Job& job, const std::set<std::size_t>& shown,
 }
 
 }  // namespace
-
-std::vector<CommunicatorRow> communicator_rows(const Job& job) {
-  const FirstPending pending = first_pending(job);
-  std::vector<CommunicatorRow> rows;
-  for (std::size_t i = 0; i < job.communicators.size(); ++i) {
-    const JobCommunicator& communicator = job.communicators[i];
-    std::map<std::pair<std::int64_t, const JobCall*>, std::size_t> places;
-    for (std::size_t k = 0; k < communicator.members.size(); ++k) {
-      const std::size_t record = communicator.members[k];
-      const auto found = pending.find({i, record});
-      const JobCall* const call = found == pending.end() ? nullptr : found->second;
-      const std::int64_t completed = job.states[i][k].completed;
-      const auto [place, is_new] = places.emplace(std::pair(completed, call), rows.size());
-      if (is_new) rows.push_back({i, {}, completed, call, true});
-      rows[place->second].ranks.push_back(job.records[record].rank);
-    }
-    if (!communicator.undumped.empty()) {
-      rows.push_back({i, communicator.undumped, 0, nullptr, false});
-    }
-  }
-  return rows;
-}
 
 Answer hang_answer(const Job& job, const HangAnalysis& analysis) {
   Answer answer;

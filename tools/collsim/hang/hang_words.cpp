@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <iterator>
 #include <numeric>
@@ -16,6 +17,33 @@ using Ranks = std::vector<std::uint32_t>;
 
 std::int64_t sum_of(const std::vector<std::int64_t>& elements) {
   return std::accumulate(elements.begin(), elements.end(), std::int64_t{0});
+}
+
+/// "communicator 72 (EXPERT_MODEL_PARALLEL_GROUP)".
+std::string communicator_words(const JobCommunicator& communicator) {
+  std::string text = fmt::format("communicator {}", communicator.name);
+  const bool says_more = !communicator.description.empty() &&
+                         communicator.description != "undefined" &&
+                         communicator.description != communicator.name;
+  if (says_more) text += fmt::format(" ({})", communicator.description);
+  return text;
+}
+
+/// "train.py:88 in step".
+std::string frame_words(const FlightFrame& frame) {
+  return fmt::format("{}:{} in {}", std::filesystem::path(frame.file).filename().string(),
+                     frame.line, frame.function);
+}
+
+/// "all_reduce of 1048576 Float".
+std::string shape_words(const FlightShape& shape) {
+  const bool has_inputs = !shape.inputs.empty();
+  const auto& elements = has_inputs ? shape.inputs : shape.outputs;
+  const auto& types = has_inputs ? shape.input_types : shape.output_types;
+  if (elements.empty()) return shape.operation;
+  std::string text = fmt::format("{} of {}", shape.operation, sum_of(elements));
+  if (!types.empty()) text += fmt::format(" {}", types.front());
+  return text;
 }
 
 /// What the ranks of a call issued, by one of those that did.
@@ -130,6 +158,68 @@ std::string no_dump_words(const Job& job, const HangFinding& finding) {
       call_words(job, finding.call), rank_words(finding.undumped));
 }
 
+std::string different_words(const Job& job, const HangFinding& finding) {
+  return fmt::format("Ranks issued different calls as {}.", number_words(job, finding.call));
+}
+
+std::string order_words(const Job& job, const HangFinding& finding) {
+  return fmt::format("Ranks issued {} and the next one in different order.",
+                     number_words(job, finding.call));
+}
+
+std::string other_communicator_words(const Job& job, const HangFinding& finding) {
+  return fmt::format("{} issued {} on another communicator.", rank_words(finding.suspects),
+                     call_words(job, finding.call));
+}
+
+/// What is said of a verdict.
+struct VerdictWords {
+  HangVerdict verdict;
+  std::string (*explanation)(const Job& job, const HangFinding& finding);
+  std::string_view check;
+};
+
+constexpr std::string_view of_conditions =
+    "conditions by which ranks take different ways to the lines above: a last batch, an exception, "
+    "an `if rank == 0`, parameters without gradients";
+constexpr std::string_view of_tensors =
+    "tensors whose shape or type depends on the rank: uneven batches, mixed precision, a "
+    "checkpoint of another configuration";
+constexpr auto verdict_words = std::to_array<VerdictWords>({
+    {HangVerdict::late, late_words,
+     "what the last rank did before the call: loading data, saving a checkpoint, compiling; or a "
+     "longer timeout in init_process_group"},
+    {HangVerdict::missing_call, missing_words, of_conditions},
+    {HangVerdict::other_operation, different_words, of_conditions},
+    {HangVerdict::other_order, order_words, of_conditions},
+    {HangVerdict::other_type, different_words, of_tensors},
+    {HangVerdict::other_size, different_words, of_tensors},
+    {HangVerdict::other_communicator, other_communicator_words,
+     "the group= argument in the lines above"},
+    {HangVerdict::cycle, cycle_words,
+     "the order in which these ranks issue calls on different groups, and their group= arguments; "
+     "all ranks must use one order"},
+    {HangVerdict::cpu_side, cpu_words,
+     "py-spy dump on those ranks; the data loader, file systems, locks, an exception, a killed "
+     "process"},
+    {HangVerdict::gpu, gpu_words,
+     "Xid errors in dmesg and nvidia-smi -q on those ranks' hosts; kernels that precede the call "
+     "in its stream; CUDA_LAUNCH_BLOCKING=1"},
+    {HangVerdict::nccl, nccl_words,
+     "the network and NVLink between these ranks: NCCL_DEBUG=WARN, ibstat, nvidia-smi nvlink -s, "
+     "dmesg; a hang in the first call is often one of NICs or firewalls"},
+    {HangVerdict::no_dump, no_dump_words,
+     "the log and the exit code of the ranks without a dump: an exception, memory, a host that is "
+     "gone"},
+});
+
+const VerdictWords* words_of(HangVerdict verdict) {
+  const auto* const found =
+      std::find_if(verdict_words.begin(), verdict_words.end(),
+                   [&](const VerdictWords& each) { return each.verdict == verdict; });
+  return found == verdict_words.end() ? nullptr : found;
+}
+
 std::string capital(std::string text) {
   if (text.starts_with("rank")) text.front() = 'R';
   return text;
@@ -153,33 +243,9 @@ std::string rank_words(const Ranks& ranks) {
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", rank_ranges(ranks));
 }
 
-std::string communicator_words(const JobCommunicator& communicator) {
-  std::string text = fmt::format("communicator {}", communicator.name);
-  const bool says_more = !communicator.description.empty() &&
-                         communicator.description != "undefined" &&
-                         communicator.description != communicator.name;
-  if (says_more) text += fmt::format(" ({})", communicator.description);
-  return text;
-}
-
 std::string short_call_words(const JobCall& call) {
   if (call.is_exchange) return fmt::format("send {}->{}", call.sender, call.receiver);
   return fmt::format("#{} {}", call.sequence, operation_of(call));
-}
-
-std::string frame_words(const FlightFrame& frame) {
-  return fmt::format("{}:{} in {}", std::filesystem::path(frame.file).filename().string(),
-                     frame.line, frame.function);
-}
-
-std::string shape_words(const FlightShape& shape) {
-  const bool has_inputs = !shape.inputs.empty();
-  const auto& elements = has_inputs ? shape.inputs : shape.outputs;
-  const auto& types = has_inputs ? shape.input_types : shape.output_types;
-  if (elements.empty()) return shape.operation;
-  std::string text = fmt::format("{} of {}", shape.operation, sum_of(elements));
-  if (!types.empty()) text += fmt::format(" {}", types.front());
-  return text;
 }
 
 std::string headline_of(const Job& job, const HangAnalysis& analysis) {
@@ -198,45 +264,8 @@ std::string headline_of(const Job& job, const HangAnalysis& analysis) {
 }
 
 std::string explanation_of(const Job& job, const HangFinding& finding) {
-  std::string text;
-  switch (finding.verdict) {
-    case HangVerdict::no_hang:
-      break;
-    case HangVerdict::late:
-      text = late_words(job, finding);
-      break;
-    case HangVerdict::missing_call:
-      text = missing_words(job, finding);
-      break;
-    case HangVerdict::other_operation:
-    case HangVerdict::other_type:
-    case HangVerdict::other_size:
-      text = fmt::format("Ranks issued different calls as {}.", number_words(job, finding.call));
-      break;
-    case HangVerdict::other_order:
-      text = fmt::format("Ranks issued {} and the next one in different order.",
-                         number_words(job, finding.call));
-      break;
-    case HangVerdict::other_communicator:
-      text = fmt::format("{} issued {} on another communicator.", rank_words(finding.suspects),
-                         call_words(job, finding.call));
-      break;
-    case HangVerdict::cycle:
-      text = cycle_words(job, finding);
-      break;
-    case HangVerdict::cpu_side:
-      text = cpu_words(job, finding);
-      break;
-    case HangVerdict::gpu:
-      text = gpu_words(job, finding);
-      break;
-    case HangVerdict::nccl:
-      text = nccl_words(job, finding);
-      break;
-    case HangVerdict::no_dump:
-      text = no_dump_words(job, finding);
-      break;
-  }
+  const VerdictWords* const words = words_of(finding.verdict);
+  const std::string text = words == nullptr ? std::string() : words->explanation(job, finding);
   return capital(text) + wait_words(finding);
 }
 
@@ -256,43 +285,9 @@ std::string group_words(const Job& job, const HangGroup& group) {
   return text + (group.progress == Progress::completed ? ", completed" : ", not completed");
 }
 
-std::string check_of(HangVerdict verdict) {
-  switch (verdict) {
-    case HangVerdict::no_hang:
-      return {};
-    case HangVerdict::late:
-      return "what the last rank did before the call: loading data, saving a checkpoint, "
-             "compiling; "
-             "or a longer timeout in init_process_group";
-    case HangVerdict::missing_call:
-    case HangVerdict::other_operation:
-    case HangVerdict::other_order:
-      return "conditions by which ranks take different ways to the lines above: a last batch, an "
-             "exception, an `if rank == 0`, parameters without gradients";
-    case HangVerdict::other_type:
-    case HangVerdict::other_size:
-      return "tensors whose shape or type depends on the rank: uneven batches, mixed precision, a "
-             "checkpoint of another configuration";
-    case HangVerdict::other_communicator:
-      return "the group= argument in the lines above";
-    case HangVerdict::cycle:
-      return "the order in which these ranks issue calls on different groups, and their group= "
-             "arguments; all ranks must use one order";
-    case HangVerdict::cpu_side:
-      return "py-spy dump on those ranks; the data loader, file systems, locks, an exception, a "
-             "killed process";
-    case HangVerdict::gpu:
-      return "Xid errors in dmesg and nvidia-smi -q on those ranks' hosts; kernels that precede "
-             "the "
-             "call in its stream; CUDA_LAUNCH_BLOCKING=1";
-    case HangVerdict::nccl:
-      return "the network and NVLink between these ranks: NCCL_DEBUG=WARN, ibstat, nvidia-smi "
-             "nvlink -s, dmesg; a hang in the first call is often one of NICs or firewalls";
-    case HangVerdict::no_dump:
-      return "the log and the exit code of the ranks without a dump: an exception, memory, a host "
-             "that is gone";
-  }
-  return {};
+std::string_view check_of(HangVerdict verdict) {
+  const VerdictWords* const words = words_of(verdict);
+  return words == nullptr ? std::string_view() : words->check;
 }
 
 }  // namespace collsim::command

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/collsim/hang/hang_analysis.h"
@@ -12,15 +13,8 @@ namespace collsim::command {
 std::string rank_words(const std::vector<std::uint32_t>& ranks);
 /// "0-2, 7".
 std::string rank_ranges(const std::vector<std::uint32_t>& ranks);
-/// "communicator 72 (EXPERT_MODEL_PARALLEL_GROUP)".
-std::string communicator_words(const JobCommunicator& communicator);
 /// "#45265 all_to_all", "send 0->12".
 std::string short_call_words(const JobCall& call);
-/// "train.py:88 in step".
-std::string frame_words(const FlightFrame& frame);
-/// "all_reduce of 1048576 Float".
-std::string shape_words(const FlightShape& shape);
-
 /// The answer in one line: what is wrong, with which ranks.
 std::string headline_of(const Job& job, const HangAnalysis& analysis);
 /// What was found, in a few sentences.
@@ -28,6 +22,6 @@ std::string explanation_of(const Job& job, const HangFinding& finding);
 /// "ranks 0-2: all_reduce of 1024 Float, train.py:88 in step, waiting".
 std::string group_words(const Job& job, const HangGroup& group);
 /// What to look at next.
-std::string check_of(HangVerdict verdict);
+std::string_view check_of(HangVerdict verdict);
 
 }  // namespace collsim::command

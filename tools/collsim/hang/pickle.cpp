@@ -282,6 +282,15 @@ class PickleMachine {
 
 }  // namespace
 
+namespace {
+
+const DumpFormat pickle_format(
+    "a pickle, as PyTorch's Flight Recorder writes",
+    [](std::string_view text) { return is_pickle(text) ? FormatSign::mark : FormatSign::no; },
+    read_pickle);
+
+}  // namespace
+
 bool is_pickle(std::string_view content) {
   return content.size() >= 2 && static_cast<unsigned char>(content.front()) == 0x80 &&
          static_cast<unsigned char>(content[1]) <= highest_protocol;

@@ -9,7 +9,8 @@
 #include <set>
 #include <utility>
 
-#include "models/recordings/readers.h"
+#include "sim/base/file_format.h"
+#include "sim/base/lines.h"
 #include "sim/base/number.h"
 #include "sim/base/text.h"
 
@@ -186,6 +187,12 @@ class WatchdogReader {
   std::optional<Latest> call_;
   std::int64_t ran_ms_ = 0;
 };
+
+const FileFormat watchdog_format(
+    FileKind::log, "a log of PyTorch's watchdog, which says that a call took too long",
+    [](std::string_view text) {
+      return has_watchdog_lines(text) ? FormatSign::mark : FormatSign::no;
+    });
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include "sim/base/data_directory.h"
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
+#include "sim/base/words.h"
 #include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
@@ -30,14 +31,6 @@ constexpr auto expert_operations = std::to_array<std::pair<ExpertOperation, std:
 constexpr auto block_rules = std::to_array<std::pair<BlockRule, std::string_view>>(
     {{BlockRule::given, "given"}, {BlockRule::experts, "experts"}, {BlockRule::gpu, "gpu"}});
 constexpr double largest_fill = 1000;
-
-template <typename Words, typename Value>
-std::string_view word_for(const Words& words, Value value) {
-  for (const auto& [each, word] : words) {
-    if (each == value) return word;
-  }
-  return "?";
-}
 
 template <typename Words>
 auto value_at(const YamlMapping& keys, std::string_view key, const Words& words) {
@@ -101,11 +94,11 @@ ExchangeKernel kernel_of(const YamlValue& value) {
 }  // namespace
 
 std::string_view to_string(KernelFamily family) {
-  return word_for(families, family);
+  return word_for(family, families);
 }
 
 std::string_view to_string(ExpertOperation operation) {
-  return word_for(expert_operations, operation);
+  return word_for(operation, expert_operations);
 }
 
 std::vector<std::string> kernel_family_names() {

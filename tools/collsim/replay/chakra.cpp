@@ -1,5 +1,3 @@
-#include "tools/collsim/replay/chakra.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,8 +16,8 @@
 #include "sim/base/bounded_json.h"
 #include "sim/base/input_error.h"
 #include "sim/base/number.h"
+#include "tools/collsim/replay/job_trace.h"
 #include "tools/collsim/replay/packed_file.h"
-#include "tools/collsim/replay/trace_format.h"
 
 namespace collsim {
 
@@ -140,27 +138,7 @@ void ChakraCollector::take(const ChakraNode& node) {
 
 void ChakraCollector::finish() {
   if (ends_.empty()) refuse_chakra(file_, "no nodes");
-  std::vector<std::pair<TracedCall, std::int32_t>> calls;
-  for (std::size_t i = 0; i < trace_.calls.size(); ++i) {
-    calls.emplace_back(std::move(trace_.calls[i]), static_cast<std::int32_t>(i));
-  }
-  std::stable_sort(calls.begin(), calls.end(), [](const auto& a, const auto& b) {
-    return a.first.span.begin_us < b.first.span.begin_us;
-  });
-  std::vector<std::int32_t> places(calls.size());
-  trace_.calls.clear();
-  for (auto& [call, before] : calls) {
-    places[static_cast<std::size_t>(before)] = static_cast<std::int32_t>(trace_.calls.size());
-    trace_.calls.push_back(std::move(call));
-  }
-  for (TracedWork& work : trace_.work) {
-    if (work.call >= 0) work.call = places[static_cast<std::size_t>(work.call)];
-  }
-  std::stable_sort(trace_.compute.begin(), trace_.compute.end(),
-                   [](const JobSpan& a, const JobSpan& b) { return a.begin_us < b.begin_us; });
-  std::stable_sort(
-      trace_.work.begin(), trace_.work.end(),
-      [](const TracedWork& a, const TracedWork& b) { return a.span.begin_us < b.span.begin_us; });
+  sort_by_time(trace_);
 }
 
 /// All of a file, which is held.
@@ -296,7 +274,7 @@ std::optional<std::size_t> message_length(const std::string& file, PackedFile& p
 }
 
 /// Messages stand one after the other, each after its length; the first is metadata of the whole.
-void read_messages(const std::string& file, ChakraCollector& collector) {
+void read_messages(const std::string& file, ChakraCollector& collector, RankTrace&) {
   PackedFile packed(file, std::string(chakra_accepted));
   std::string message;
   bool is_metadata = true;
@@ -388,20 +366,40 @@ std::int64_t rank_of_file(const std::string& file) {
   return 0;
 }
 
-}  // namespace
-
-RankTrace read_chakra(const std::string& file) {
+template <typename ReadNodes>
+RankTrace read_chakra(const std::string& file, const ReadNodes& read_nodes) {
   RankTrace trace;
   trace.file = file;
   trace.rank = rank_of_file(file);
   ChakraCollector collector(file, trace);
-  if (trace_format(trace_start(file)) == TraceFormat::chakra_json) {
-    read_objects(file, collector, trace);
-  } else {
-    read_messages(file, collector);
-  }
+  read_nodes(file, collector, trace);
   collector.finish();
   return trace;
 }
+
+const TraceFormat chakra_json_format(
+    "an execution trace (Chakra)",
+    [](std::string_view text) {
+      const std::size_t begin = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+      const bool has_nodes = text.find("\"workload_graph\"") != std::string_view::npos;
+      return has_nodes && text[begin] == '{' ? FormatSign::mark : FormatSign::no;
+    },
+    [](const std::string& file) { return read_chakra(file, read_objects); });
+
+/// A first message is metadata: a length, then fields with their names.
+const TraceFormat chakra_protobuf_format(
+    "an execution trace (Chakra, protobuf)",
+    [](std::string_view text) {
+      constexpr std::size_t metadata_bytes = 64;
+      const std::size_t begin = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+      const bool is_json =
+          begin != std::string_view::npos && (text[begin] == '{' || text[begin] == '[');
+      const bool has_schema =
+          text.substr(0, metadata_bytes).find("schema") != std::string_view::npos;
+      return has_schema && !is_json ? FormatSign::inside : FormatSign::no;
+    },
+    [](const std::string& file) { return read_chakra(file, read_messages); });
+
+}  // namespace
 
 }  // namespace collsim

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/file_format.h"
+
 namespace collsim {
 
 /// A span of time in microseconds of the clock of one trace.
@@ -57,9 +59,15 @@ struct RankTrace {
   std::map<std::string, std::vector<std::int64_t>> communicators;
 };
 
-/// Reads a trace of PyTorch's profiler (Kineto), plain or compressed by gzip, as a stream. Throws
-/// InputError for what is no such trace, for more than 1 GiB of text, and for times or sizes that
-/// no GPU has.
-RankTrace read_kineto(const std::string& file);
+/// Puts calls in the order of their begin, all work in that of its launch, and spans in that of
+/// their begin.
+void sort_by_time(RankTrace& trace);
+
+/// How a trace is read. Its format shows in the first bytes, unpacked.
+using TraceFormat = ReadFormat<FileKind::trace, RankTrace(const std::string& file)>;
+
+/// Reads a trace of any format that a job's traces may have, plain or compressed by gzip. Throws
+/// InputError for all others, with the name of the format if it is known.
+RankTrace read_job_trace(const std::string& file);
 
 }  // namespace collsim

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/bounded_json.h"
 #include "sim/base/input_error.h"
 #include "tools/collsim/replay/job_trace.h"
 #include "tools/collsim/replay/kineto_events.h"
@@ -66,30 +66,6 @@ class KinetoText {
   bool in_text_ = false;
   bool escaped_ = false;
   int line_ = 1;
-};
-
-/// Walks through a text; one without a text is its end.
-class KinetoLetter {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = char;
-
-  explicit KinetoLetter(KinetoText* text) : text_(text) {}
-  char operator*() const { return text_->letter(); }
-  KinetoLetter& operator++() {
-    text_->advance();
-    return *this;
-  }
-  bool operator==(const KinetoLetter& other) const { return is_at_end() == other.is_at_end(); }
-  bool operator!=(const KinetoLetter& other) const { return !(*this == other); }
-
- private:
-  bool is_at_end() const { return text_ == nullptr || text_->is_at_end(); }
-
-  KinetoText* text_;
 };
 
 /// Follows nlohmann's reader through a trace and keeps one event at a time.
@@ -209,16 +185,32 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
   bool has_events_ = false;
 };
 
-}  // namespace
-
+/// Reads a trace of PyTorch's profiler as a stream. Throws InputError for what is no such trace,
+/// for more than 1 GiB of text, and for times or sizes that no GPU has.
 RankTrace read_kineto(const std::string& file) {
   RankTrace trace;
   trace.file = file;
   KinetoText text(file);
   KinetoReader reader(text, trace);
-  nlohmann::json::sax_parse(KinetoLetter(&text), KinetoLetter(nullptr), &reader);
+  read_json_values(text, reader);
   reader.finish();
   return trace;
 }
+
+/// Whatever is nothing else may be such a trace, and its reader says why it is none.
+const TraceFormat kineto_format(
+    "a profiler's trace (Kineto, Chrome)",
+    [](std::string_view text) {
+      const std::size_t begin = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+      if (begin == std::string_view::npos || text[begin] != '{') return FormatSign::any;
+      for (const std::string_view word : {"\"traceEvents\"", "\"schemaVersion\"",
+                                          "\"distributedInfo\"", "\"deviceProperties\""}) {
+        if (text.find(word) != std::string_view::npos) return FormatSign::mark;
+      }
+      return FormatSign::any;
+    },
+    read_kineto);
+
+}  // namespace
 
 }  // namespace collsim

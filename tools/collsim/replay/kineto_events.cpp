@@ -82,10 +82,6 @@ std::vector<std::int64_t> numbers_of(std::string_view text) {
   return numbers;
 }
 
-bool is_before(const JobSpan& a, const JobSpan& b) {
-  return a.begin_us < b.begin_us;
-}
-
 }  // namespace
 
 void KinetoCollector::take(KinetoEvent& event) {
@@ -251,37 +247,8 @@ void KinetoCollector::finish() {
   }
   for (const CallWords& words : all_words_) add_communicator(words);
   if (trace_.steps.empty()) trace_.steps = std::move(other_steps_);
-  std::sort(trace_.compute.begin(), trace_.compute.end(), is_before);
-  std::sort(trace_.steps.begin(), trace_.steps.end(), is_before);
-  std::sort(trace_.waits.begin(), trace_.waits.end(), is_before);
-  sort_work();
-}
-
-/// Puts calls in the order of their begin, and all work in that of its launch.
-void KinetoCollector::sort_work() {
-  std::vector<std::size_t> order(trace_.calls.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return is_before(trace_.calls[a].span, trace_.calls[b].span);
-  });
-  std::vector<TracedCall> calls;
-  std::vector<std::int32_t> place(order.size());
-  calls.reserve(order.size());
-  for (const std::size_t each : order) {
-    place[each] = static_cast<std::int32_t>(calls.size());
-    calls.push_back(std::move(trace_.calls[each]));
-  }
-  trace_.calls = std::move(calls);
-  for (TracedWork& each : traced_) {
-    if (each.call >= 0) each.call = place[static_cast<std::size_t>(each.call)];
-  }
-  const auto issued = [](const TracedWork& work) {
-    return work.launch_us > 0 ? work.launch_us : work.span.begin_us;
-  };
-  std::stable_sort(traced_.begin(), traced_.end(), [&](const TracedWork& a, const TracedWork& b) {
-    return std::pair(issued(a), a.span.begin_us) < std::pair(issued(b), b.span.begin_us);
-  });
   trace_.work = std::move(traced_);
+  sort_by_time(trace_);
 }
 
 }  // namespace collsim

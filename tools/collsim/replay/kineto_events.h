@@ -81,7 +81,6 @@ class KinetoCollector {
   TracedCall call_of(const PendingWork& pending, const std::vector<std::size_t>& words);
   void add_communicator(const CallWords& words);
   void keep(const KinetoEvent& event);
-  void sort_work();
 
   RankTrace& trace_;
   KeptBytes kept_{};

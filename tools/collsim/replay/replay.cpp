@@ -11,7 +11,6 @@
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/replay/job_trace.h"
 #include "tools/collsim/replay/replayed_step.h"
-#include "tools/collsim/replay/trace_files.h"
 #include "tools/collsim/replay/trace_summary.h"
 #include "tools/collsim/report/answer.h"
 

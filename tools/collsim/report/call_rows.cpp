@@ -13,6 +13,7 @@
 #include "models/nccl/settings/function.h"
 #include "models/validation/score.h"
 #include "sim/base/median.h"
+#include "sim/base/words.h"
 #include "sim/nccl/nccl_plan.h"
 #include "sim/plan/collective.h"
 #include "tools/collsim/core/wrap.h"
@@ -79,17 +80,10 @@ bool is_analytic(const Section& section) {
 }
 
 std::string_view name_of(EstimateMethod method) {
-  switch (method) {
-    case EstimateMethod::closed_form:
-      return "closed form";
-    case EstimateMethod::critical_path:
-      return "critical path";
-    case EstimateMethod::simulation:
-      return "simulation";
-    case EstimateMethod::formula:
-      break;
-  }
-  return "formula";
+  return word_for(method, {{EstimateMethod::closed_form, "closed form"},
+                           {EstimateMethod::critical_path, "critical path"},
+                           {EstimateMethod::simulation, "simulation"},
+                           {EstimateMethod::formula, "formula"}});
 }
 
 /// Adds the parts of the bounds and of the estimate.

@@ -9,6 +9,7 @@
 #include "sim/base/data_directory.h"
 #include "sim/base/json_text.h"
 #include "sim/base/text_file.h"
+#include "sim/base/words.h"
 #include "tools/collsim/core/markup.h"
 #include "tools/collsim/report/answer.h"
 
@@ -31,41 +32,22 @@ constexpr std::string_view hatching_pattern =
 constexpr std::size_t max_table_rows = 5000;
 
 std::string_view name_of(AxisScale scale) {
-  switch (scale) {
-    case AxisScale::bytes:
-      return "bytes";
-    case AxisScale::counts:
-      return "counts";
-    case AxisScale::logarithmic:
-      return "logarithmic";
-    case AxisScale::linear:
-      return "linear";
-    case AxisScale::words:
-      break;
-  }
-  return "words";
+  return word_for(scale, {{AxisScale::bytes, "bytes"},
+                          {AxisScale::counts, "counts"},
+                          {AxisScale::logarithmic, "logarithmic"},
+                          {AxisScale::linear, "linear"},
+                          {AxisScale::words, "words"}});
 }
 
 std::string_view name_of(SeriesMark mark) {
-  switch (mark) {
-    case SeriesMark::line:
-      return "line";
-    case SeriesMark::dashes:
-      return "dashes";
-    case SeriesMark::dots:
-      return "dots";
-    case SeriesMark::rings:
-      return "rings";
-    case SeriesMark::band:
-      return "band";
-    case SeriesMark::bars:
-      return "bars";
-    case SeriesMark::cells:
-      return "cells";
-    case SeriesMark::hatched:
-      break;
-  }
-  return "hatched";
+  return word_for(mark, {{SeriesMark::line, "line"},
+                         {SeriesMark::dashes, "dashes"},
+                         {SeriesMark::dots, "dots"},
+                         {SeriesMark::rings, "rings"},
+                         {SeriesMark::band, "band"},
+                         {SeriesMark::bars, "bars"},
+                         {SeriesMark::cells, "cells"},
+                         {SeriesMark::hatched, "hatched"}});
 }
 
 Record description_of(const ChartPoint& point) {

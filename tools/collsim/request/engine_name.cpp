@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "sim/base/words.h"
 #include "sim/fabric/engine.h"
 #include "tools/collsim/core/typed_option.h"
 
@@ -35,15 +36,9 @@ Method method_of(EngineName engine_name, bool exact) {
 }
 
 std::string_view name_of(EngineName engine_name) {
-  switch (engine_name) {
-    case EngineName::native:
-      return "native";
-    case EngineName::simgrid:
-      return "simgrid";
-    case EngineName::analytic:
-      return "analytic";
-  }
-  return "";
+  return word_for(engine_name, {{EngineName::native, "native"},
+                                {EngineName::simgrid, "simgrid"},
+                                {EngineName::analytic, "analytic"}});
 }
 
 }  // namespace collsim::command

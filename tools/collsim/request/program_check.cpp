@@ -7,6 +7,7 @@
 
 #include "models/program/call_order.h"
 #include "models/program/call_program_yaml.h"
+#include "sim/base/file_format.h"
 #include "sim/base/file_status.h"
 #include "sim/base/text_file.h"
 #include "tools/collsim/core/subcommand.h"
@@ -15,8 +16,7 @@ namespace collsim::command {
 
 bool is_program(const std::string& name) {
   if (!is_readable_kind(name)) return false;
-  return read_text_file(name, "a machine or a program").content.find("collsim: program/") !=
-         std::string::npos;
+  return own_kind(read_text_file(name, "a machine or a program").content) == "program";
 }
 
 int check_program(const std::string& file, std::ostream& out) {

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 #include <vector>
 
 #include "sim/base/data_directory.h"
 #include "sim/base/did_you_mean.h"
+#include "sim/base/file_format.h"
 #include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text_file.h"
@@ -22,11 +22,8 @@ namespace {
 /// Whether a file is not a scenario, by the kind in its line `collsim: KIND/1`. Files of other
 /// tools, which may describe a machine, have no such line.
 bool describes_machine(const fs::path& file) {
-  std::istringstream text(read_text_file(file, "a machine or a scenario").content);
-  for (std::string line; std::getline(text, line);) {
-    if (line.starts_with("collsim:")) return line.find("topology/") != std::string::npos;
-  }
-  return file.extension() != ".yaml";
+  const auto kind = own_kind(read_text_file(file, "a machine or a scenario").content);
+  return kind ? kind == "topology" : file.extension() != ".yaml";
 }
 
 bool is_shipped(const std::string& name, std::string_view folder) {

@@ -7,6 +7,7 @@
 #include "models/nccl/settings/version.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text.h"
+#include "sim/base/words.h"
 #include "tools/collsim/core/typed_option.h"
 
 namespace collsim {
@@ -14,10 +15,7 @@ namespace collsim {
 namespace {
 
 std::optional<ScheduleKind> find_schedule_kind(std::string_view word) {
-  for (const ScheduleKind each : {ScheduleKind::textbook, ScheduleKind::nccl}) {
-    if (to_string(each) == word) return each;
-  }
-  return std::nullopt;
+  return value_called(word, {ScheduleKind::textbook, ScheduleKind::nccl});
 }
 
 }  // namespace

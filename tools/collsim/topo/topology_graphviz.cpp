@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cassert>
 #include <cstdio>
 #include <memory>
 #include <sstream>
@@ -15,6 +14,7 @@
 #include <string_view>
 
 #include "sim/base/input_error.h"
+#include "sim/base/words.h"
 
 namespace collsim::command {
 
@@ -24,37 +24,19 @@ constexpr std::size_t device_limit = 2'000;
 
 // Okabe and Ito's colours, which colour-blind people can distinguish.
 std::string_view color_of(DeviceKind kind) {
-  switch (kind) {
-    case DeviceKind::gpu:
-      return "#009E73";
-    case DeviceKind::nvswitch:
-      return "#56B4E9";
-    case DeviceKind::pcie_switch:
-      return "#F0E442";
-    case DeviceKind::cpu:
-      return "#CC79A7";
-    case DeviceKind::nic:
-      return "#E69F00";
-    case DeviceKind::network_switch:
-      return "#D55E00";
-  }
-  assert(false);
-  return "";
+  return word_for(kind, {{DeviceKind::gpu, "#009E73"},
+                         {DeviceKind::nvswitch, "#56B4E9"},
+                         {DeviceKind::pcie_switch, "#F0E442"},
+                         {DeviceKind::cpu, "#CC79A7"},
+                         {DeviceKind::nic, "#E69F00"},
+                         {DeviceKind::network_switch, "#D55E00"}});
 }
 
 std::string_view style_of(LinkKind kind) {
-  switch (kind) {
-    case LinkKind::nvlink:
-      return "color=\"#009E73\", penwidth=2";
-    case LinkKind::pcie:
-      return "color=\"#000000\"";
-    case LinkKind::cpu:
-      return "color=\"#CC79A7\", style=dashed";
-    case LinkKind::network:
-      return "color=\"#D55E00\"";
-  }
-  assert(false);
-  return "";
+  return word_for(kind, {{LinkKind::nvlink, "color=\"#009E73\", penwidth=2"},
+                         {LinkKind::pcie, "color=\"#000000\""},
+                         {LinkKind::cpu, "color=\"#CC79A7\", style=dashed"},
+                         {LinkKind::network, "color=\"#D55E00\""}});
 }
 
 /// Text between quotes in Graphviz' language.

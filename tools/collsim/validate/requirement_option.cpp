@@ -36,9 +36,7 @@ double figure_of(std::string_view name, const std::vector<ValidatedRow>& rows) {
 
 std::vector<RequiredFigure> parse_required_figures(std::string_view text) {
   std::vector<RequiredFigure> requirements;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(','), text.size());
-    const std::string_view item = text.substr(0, end);
+  for (const std::string_view item : split_lines(text, ',')) {
     const std::size_t equals = std::min(item.find('='), item.size());
     const std::string_view name = item.substr(0, equals);
     const auto percent = decimal_number(item.substr(std::min(equals + 1, item.size())));
@@ -47,7 +45,6 @@ std::vector<RequiredFigure> parse_required_figures(std::string_view text) {
                        fmt::format("FIGURE=PERCENT, of {}", fmt::join(figures, ", ")));
     }
     requirements.push_back({std::string(name), *percent});
-    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return requirements;
 }

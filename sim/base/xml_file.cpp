@@ -1,35 +1,20 @@
-#include "models/nccl/system/xml_file.h"
+#include "sim/base/xml_file.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "sim/base/lines.h"
 #include "sim/base/number.h"
 
 namespace collsim {
-
-namespace {
-
-SourcePosition position_of(const TextFile& text, std::ptrdiff_t offset) {
-  if (offset < 0 || offset > std::ssize(text.content)) return {text.name, 0, 0};
-  const std::string_view before =
-      std::string_view(text.content).substr(0, static_cast<size_t>(offset));
-  const auto lines = std::count(before.begin(), before.end(), '\n');
-  const std::size_t line_start = before.find_last_of('\n');
-  const std::size_t column =
-      line_start == std::string_view::npos ? before.size() + 1 : before.size() - line_start;
-  return {text.name, static_cast<int>(lines) + 1, static_cast<int>(column)};
-}
-
-}  // namespace
 
 XmlFile::XmlFile(TextFile text, const char* root) : text_(std::move(text)) {
   const pugi::xml_parse_result result =
       document_.load_buffer(text_.content.data(), text_.content.size());
   if (!result) {
-    throw InputError(position_of(text_, result.offset), result.description(), "well-formed XML");
+    throw InputError(place_of(result.offset), result.description(), "well-formed XML");
   }
   root_ = document_.document_element();
   if (std::string_view(root_.name()) != root) {
@@ -37,8 +22,13 @@ XmlFile::XmlFile(TextFile text, const char* root) : text_(std::move(text)) {
   }
 }
 
+SourcePosition XmlFile::place_of(std::ptrdiff_t offset) const {
+  if (offset < 0 || offset > std::ssize(text_.content)) return {text_.name, 0, 0};
+  return position_at(text_.name, text_.content, static_cast<std::size_t>(offset));
+}
+
 SourcePosition XmlFile::position(const pugi::xml_node& element) const {
-  return position_of(text_, element.offset_debug());
+  return place_of(element.offset_debug());
 }
 
 void XmlFile::reject(const pugi::xml_node& element, const std::string& wrong,

@@ -33,6 +33,8 @@ class XmlFile {
                            const std::string& accepted) const;
 
  private:
+  SourcePosition place_of(std::ptrdiff_t offset) const;
+
   TextFile text_;
   pugi::xml_document document_;
   pugi::xml_node root_;
