@@ -34,7 +34,6 @@
 #include "sim/topologies/topology_writer.h"
 #include "sim/yaml/yaml_reader.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "tools/collsim/advise/nccl_variables.h"
 #include "tools/collsim/advise/pasted_settings.h"
 #include "tools/collsim/calibrate/fit_plan.h"
 #include "tools/collsim/core/options.h"
