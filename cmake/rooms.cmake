@@ -41,7 +41,7 @@ collsim_room(sim/cost NEEDS sim/topologies sim/plan)
 collsim_room(sim/execution NEEDS sim/topologies sim/plan sim/nccl sim/fabric sim/cost)
 
 # What runs on a machine, and how long it takes.
-collsim_room(models/machine NEEDS sim/topologies sim/routing sim/plan sim/nccl sim/cost
+collsim_room(models/machine NEEDS sim/yaml sim/topologies sim/routing sim/plan sim/nccl sim/cost
   sim/execution)
 collsim_room(models/nccl/settings NEEDS sim/plan sim/nccl sim/cost)
 collsim_room(models/nccl/system NEEDS sim/topologies models/machine models/nccl/settings)

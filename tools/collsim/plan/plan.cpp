@@ -107,14 +107,6 @@ double parse_parameters(const std::string& text) {
   throw InputError(fmt::format("--parameters: '{}'", text), "a number such as 175e9, 175B or 336M");
 }
 
-/// One whose parameters are known, or follow from its shape.
-TrainedModel model_of(const std::string& name) {
-  for (const TrainedModel& each : load_trained_models()) {
-    if (each.name == name) return each;
-  }
-  return {name, all_parameters(find_transformer(name)), "by its shape"};
-}
-
 std::vector<Workload> read_workloads(const po::variables_map& values) {
   std::vector<Workload> workloads;
   for (const std::string& text : items_of(values, "bytes")) {
@@ -123,7 +115,7 @@ std::vector<Workload> read_workloads(const po::variables_map& values) {
   }
   const std::string precision = values["precision"].as<std::string>();
   for (const std::string& name : items_of(values, "model")) {
-    const TrainedModel model = model_of(name);
+    const CountedModel model = count_parameters(name);
     const Bytes bytes = gradient_bytes(model.parameters, precision);
     workloads.push_back({fmt::format("{} in {}", name, precision),
                          bytes,
