@@ -41,7 +41,7 @@ collsim_room(sim/cost NEEDS sim/topologies sim/plan)
 collsim_room(sim/execution NEEDS sim/topologies sim/plan sim/nccl sim/fabric sim/cost)
 
 # What runs on a machine, and how long it takes.
-collsim_room(models/machine NEEDS sim/yaml sim/topologies sim/routing sim/plan sim/nccl sim/cost
+collsim_room(models/machine NEEDS sim/topologies sim/routing sim/plan sim/nccl sim/cost
   sim/execution)
 collsim_room(models/nccl/settings NEEDS sim/plan sim/nccl sim/cost)
 collsim_room(models/nccl/system NEEDS sim/topologies models/machine models/nccl/settings)
@@ -106,7 +106,8 @@ set(asking ${reading} tools/collsim/core tools/collsim/request tools/collsim/rep
 collsim_room(library NEEDS ${reading})
 collsim_room(tools/collsim/core NEEDS ${reading})
 collsim_room(tools/collsim/request NEEDS ${reading} tools/collsim/core
-  INSIDE sim/algorithms/schedule_fault.h sim/topologies/alpha_beta.h)
+  INSIDE sim/algorithms/schedule_fault.h sim/topologies/alpha_beta.h
+  models/machine/gpu_generation.h)
 collsim_room(tools/collsim/report NEEDS ${reading} tools/collsim/core tools/collsim/request)
 
 # A study is a question whole: its model, options and answer.

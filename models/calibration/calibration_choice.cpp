@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "models/machine/gpu_model.h"
+#include "models/machine/gpu_generation.h"
 #include "sim/topologies/reach.h"
 
 namespace collsim {
@@ -69,13 +69,13 @@ std::string calibration_name(const Topology& topology) {
   const GpuGeneration* generation = generation_of(topology);
   if (generation == nullptr) return std::string(default_calibration);
   if (!nvlink_joins_every_node(topology)) return "pcie";
-  const GpuModel* const model = model_of_all(topology);
-  if (model == nullptr) return generation->calibration;
-  if (topology.node_count() == 1) {
-    const auto host = model->hosts.find(static_cast<std::uint32_t>(topology.gpus().size()));
-    if (host != model->hosts.end()) return host->second;
+  std::string_view own;
+  if (const GpuModel* const model = model_of_all(topology)) {
+    const auto gpus = static_cast<std::uint32_t>(topology.gpus().size());
+    if (topology.node_count() == 1) own = host_calibration(*model, gpus);
+    if (own.empty()) own = own_calibration(*model);
   }
-  return model->calibration.empty() ? generation->calibration : model->calibration;
+  return std::string(own.empty() ? generation->calibration : own);
 }
 
 std::optional<std::string> calibration_warning(const Calibration& cost) {

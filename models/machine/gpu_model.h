@@ -1,45 +1,24 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace collsim {
 
-/// What is known of GPUs of some compute capabilities: models/data/gpus.yaml says what each means.
-struct GpuGeneration {
-  int first;  ///< of its capabilities
-  int last;
-  std::string calibration;  ///< where NVLink joins all GPUs of a node
-  std::string board;        ///< of eight GPUs with NVLink; empty: there are only cards
-  std::string infiniband;   ///< the fabrics of most of its servers
-  std::string roce;
-  std::string efa;
-};
-
 /// What is known of a GPU by its name.
 struct GpuModel {
-  std::string name;         ///< what the names that people and tools use contain: "H100"
+  std::string_view name;    ///< what the names that people and tools use contain: "H100"
   int compute_capability;   ///< 10 major + minor
   std::uint32_t nvlinks;    ///< that one GPU has; 0: none
   double nvlink_bandwidth;  ///< GB/s of one NVLink in one direction, nominal
   int pcie_generation;      ///< of its x16 slot
   double chip_link = 0;     ///< GB/s of its NVLink-C2C to a Grace CPU in one direction; 0: none
-  std::uint32_t gpus_per_cpu = 1;            ///< GPUs that share such a CPU
-  std::uint32_t gpus_per_rack = 0;           ///< that one NVLink domain joins; 0: hosts stand alone
-  std::vector<std::uint16_t> pci_devices{};  ///< of NVIDIA's (vendor 0x10de)
-  std::map<std::uint32_t, std::string> boards{};  ///< on which up to so many of it sit
-  std::string calibration{};                      ///< empty: its generation's
-  std::map<std::uint32_t, std::string> hosts{};   ///< calibrations of single hosts of so many
+  std::uint32_t gpus_per_cpu = 1;   ///< GPUs that share such a CPU
+  std::uint32_t gpus_per_rack = 0;  ///< that one NVLink domain joins; 0: hosts stand alone
 };
-
-/// All of models/data/gpus.yaml, rising. Throws InputError where that file is wrong, as do all that
-/// look a GPU up.
-std::span<const GpuGeneration> gpu_generations();
 
 /// All of them, longer names before those that they contain.
 std::span<const GpuModel> gpu_models();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/imports/import.h"
+#include "models/machine/gpu_generation.h"
 #include "models/recordings/readers.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
@@ -61,8 +62,8 @@ void replace_gpus(NodeTemplate& node, const GpuModel& model) {
 /// The board with NVLink on which so many of those GPUs sit; empty where there is none.
 std::string_view board_with_nvlink(const GpuModel& model, std::uint32_t gpus) {
   constexpr std::uint32_t gpus_of_a_board = 8;
-  const auto board = model.boards.lower_bound(gpus);
-  if (board != model.boards.end()) return board->second;
+  const std::string_view own = own_board(model, gpus);
+  if (!own.empty()) return own;
   return gpus <= gpus_of_a_board ? generation_of(model.compute_capability).board : "";
 }
 
@@ -183,12 +184,12 @@ class Composer {
     const std::string_view kind = kind_of_network(facts_);
     if (kind.empty()) guess("InfiniBand between hosts");
     const bool has_own = !machine_.parts.fabric.empty();
-    if (kind == "RoCE") return generation.roce;
+    if (kind == "RoCE") return std::string(generation.roce);
     if (kind == "Socket") return "ethernet-100g";
-    if (kind == "EFA") return generation.efa;
+    if (kind == "EFA") return std::string(generation.efa);
     const bool is_infiniband = has_own && text_of_key(machine_.parts.fabric, "kind") != "dragonfly";
     if (is_infiniband || (kind.empty() && has_own)) return {};
-    return generation.infiniband;
+    return std::string(generation.infiniband);
   }
 
   /// NICs keep what a description says of them: their names, rates and whether they have GPUDirect.
