@@ -106,7 +106,8 @@ set(asking ${reading} tools/collsim/core tools/collsim/request tools/collsim/rep
 collsim_room(library NEEDS ${reading})
 collsim_room(tools/collsim/core NEEDS ${reading})
 collsim_room(tools/collsim/request NEEDS ${reading} tools/collsim/core
-  INSIDE sim/algorithms/schedule_fault.h sim/topologies/alpha_beta.h)
+  INSIDE sim/algorithms/schedule_fault.h sim/topologies/alpha_beta.h
+  models/machine/gpu_generation.h)
 collsim_room(tools/collsim/report NEEDS ${reading} tools/collsim/core tools/collsim/request)
 
 # A study is a question whole: its model, options and answer.

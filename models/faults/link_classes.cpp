@@ -1,61 +1,51 @@
 #include "models/faults/link_classes.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "models/machine/resource_load.h"
+#include "sim/execution/colour_refinement.h"
 
 namespace collsim {
 
 namespace {
 
-/// Equal for equal surroundings; different ones collide once in 2^64.
-using Colour = std::uint64_t;
-
-/// The finaliser of Steele, Lea and Flood's SplitMix64, over a pair.
-Colour mix(Colour a, Colour b) {
-  Colour bits = a + 0x9E3779B97F4A7C15 * (b + 1);
-  bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9;
-  bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EB;
-  return bits ^ (bits >> 31);
-}
-
-Colour colour_of(double value) {
-  return std::bit_cast<std::uint64_t>(value);
-}
-
-class Refinement {
+/// Ranks by their programs, wires by their costs, resources by what they carry.
+class PlanColours {
  public:
-  Refinement(const Plan& plan, const DataPartition& partition, const Wiring& wiring,
-             const Topology& topology, const ResourceLoad& load)
+  PlanColours(const Plan& plan, const DataPartition& partition, const Wiring& wiring,
+              const Topology& topology, const ResourceLoad& load)
       : plan_(plan), partition_(partition), wiring_(wiring) {
     colour_programs();
     colour_wires();
     colour_resources(topology, load);
   }
 
-  /// False if it stopped since there would be more than `most` colours of resources.
-  bool refine(std::size_t most) {
+  /// The colours of resources; `exact` is false if it stopped since there would be more than `most`
+  /// of them.
+  Colours refined(std::size_t most, bool& exact) const {
+    Colours all = ranks_;
+    all.insert(all.end(), wires_.begin(), wires_.end());
+    all.insert(all.end(), resources_.begin(), resources_.end());
+    ColourRefinement refinement(std::move(all));
+    const auto resources = refinement.colours().last(resources_.size());
+    const auto count = [&] { return count_distinct(refinement.colours()); };
     std::size_t before = 0;
-    std::size_t now = count();
-    while (now > before) {
-      const std::vector<Colour> coarser = resources_;
-      step();
-      if (colours_of(resources_) > most) {
-        resources_ = coarser;
-        return false;
-      }
+    for (std::size_t now = count(); now > before; now = count()) {
+      Colours coarser(resources.begin(), resources.end());
       before = now;
-      now = count();
+      // What a rank does reaches resources by its wires, two rounds away.
+      for (int round = 0; round < 2; ++round) {
+        refinement.refine([this](const auto& tie) { for_each_tie(tie); });
+      }
+      exact = count_distinct(resources) <= most;
+      if (!exact) return coarser;
     }
-    return true;
+    return {resources.begin(), resources.end()};
   }
-
-  Colour of_resource(ResourceId resource) const { return resources_[resource]; }
 
  private:
   bool used(std::uint32_t channel) const { return partition_.loops(channel) > 0; }
@@ -125,10 +115,10 @@ class Refinement {
 
   void colour_wires() {
     for (std::uint32_t channel = 0; channel < partition_.channels(); ++channel) {
-      std::vector<Colour>& wires = wires_.emplace_back();
       if (!used(channel)) continue;
       for (const Wire& wire : wiring_.wires[channel]) {
-        wires.push_back(mix(colour_of(wire.latency.value), static_cast<Colour>(wire.kind)));
+        wires_.push_back(mix(mix(colour_of(wire.latency.value), static_cast<Colour>(wire.kind)),
+                             wire.resources.size()));
       }
     }
   }
@@ -146,56 +136,37 @@ class Refinement {
     }
   }
 
-  /// Every colour takes in those around it, lists in order and crowds as sums.
-  void step() {
-    std::vector<Colour> ranks(ranks_.size());
-    std::vector<Colour> resources(resources_.size());
+  template <typename Tie>
+  void for_each_tie(const Tie& tie) const {
+    constexpr Colour from = 2;
+    constexpr Colour to = 4;
+    constexpr Colour first_place = 6;
+    std::size_t item = ranks_.size();
+    const std::size_t first_resource = item + wires_.size();
     for (std::uint32_t channel = 0; channel < partition_.channels(); ++channel) {
       if (!used(channel)) continue;
       const auto connections = plan_.schedule(channel).connections();
-      for (std::size_t i = 0; i < connections.size(); ++i) {
+      for (std::size_t i = 0; i < connections.size(); ++i, ++item) {
+        tie(item, connections[i].src, from);
+        tie(item, connections[i].dst, to);
         const Wire& wire = wiring_.wires[channel][i];
-        Colour& colour = wires_[channel][i];
-        colour = mix(mix(colour, ranks_[connections[i].src]), ranks_[connections[i].dst]);
+        Colour place = first_place;
         for (const auto* list : {&wire.resources, &wire.network}) {
-          for (const ResourceId resource : *list) colour = mix(colour, resources_[resource]);
-          colour = mix(colour, list->size());
-        }
-        ranks[connections[i].src] += mix(colour, 1);
-        ranks[connections[i].dst] += mix(colour, 2);
-        std::uint64_t place = 0;
-        for (const auto* list : {&wire.resources, &wire.network}) {
-          for (const ResourceId resource : *list) resources[resource] += mix(colour, 3 + place++);
+          for (const ResourceId resource : *list) {
+            tie(item, first_resource + resource, place);
+            place += 2;
+          }
         }
       }
     }
-    for (std::size_t i = 0; i < ranks.size(); ++i) ranks_[i] = mix(ranks_[i], ranks[i]);
-    for (std::size_t i = 0; i < resources.size(); ++i) {
-      resources_[i] = mix(resources_[i], resources[i]);
-    }
-  }
-
-  static std::size_t colours_of(std::vector<Colour> colours) {
-    std::sort(colours.begin(), colours.end());
-    const auto last = std::unique(colours.begin(), colours.end());
-    return static_cast<std::size_t>(last - colours.begin());
-  }
-
-  /// Different colours there are, of all.
-  std::size_t count() const {
-    std::vector<Colour> wires;
-    for (const auto& of_channel : wires_) {
-      wires.insert(wires.end(), of_channel.begin(), of_channel.end());
-    }
-    return colours_of(ranks_) + colours_of(resources_) + colours_of(std::move(wires));
   }
 
   const Plan& plan_;
   const DataPartition& partition_;
   const Wiring& wiring_;
-  std::vector<Colour> ranks_;               // agents after them
-  std::vector<std::vector<Colour>> wires_;  // by channel and connection
-  std::vector<Colour> resources_;
+  Colours ranks_;  // agents after them
+  Colours wires_;  // channel by channel
+  Colours resources_;
 };
 
 }  // namespace
@@ -203,15 +174,16 @@ class Refinement {
 std::vector<LinkClass> link_classes(const Plan& plan, const DataPartition& partition,
                                     const Wiring& wiring, const Topology& topology,
                                     const ResourceLoad& load, std::size_t most) {
-  Refinement refinement(plan, partition, wiring, topology, load);
-  const bool symmetric = refinement.refine(most);
+  bool exact = true;
+  const Colours colours_of_resources =
+      PlanColours(plan, partition, wiring, topology, load).refined(most, exact);
   // Of a cable: the colours of its directions, and what it carries.
   std::map<LinkId, std::pair<std::vector<Colour>, double>> cables;
   for (ResourceId id = 0; id < wiring.origins.size(); ++id) {
     const ResourceOrigin& origin = wiring.origins[id];
     if (origin.shared || load.resources[id] == 0) continue;
     auto& [colours, bytes] = cables[std::min(origin.id, topology.link(origin.id).reverse)];
-    colours.push_back(refinement.of_resource(id));
+    colours.push_back(colours_of_resources[id]);
     bytes = std::max(bytes, load.resources[id]);
   }
   std::vector<LinkClass> classes;
@@ -221,7 +193,7 @@ std::vector<LinkClass> link_classes(const Plan& plan, const DataPartition& parti
     std::sort(colours.begin(), colours.end());
     const auto [found, added] = known.emplace(colours, classes.size());
     if (added) {
-      classes.push_back({{cable}, bytes, symmetric});
+      classes.push_back({{cable}, bytes, exact});
     } else {
       LinkClass& links = classes[found->second];
       links.cables.push_back(cable);

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <utility>
 
+#include "models/machine/gpu_generation.h"
 #include "sim/base/number.h"
 #include "sim/base/text.h"
 
@@ -83,6 +84,39 @@ constexpr std::array<std::pair<std::uint16_t, std::string_view>, 69> pci_devices
     {0x31c3, "GB300"},
 }};
 
+// Fabrics: ConnectX-5 with Volta, -6 with Ampere, -7 with Hopper and Blackwell, -8 with B300.
+// Turing's, Ampere's, Ada's and Blackwell's cards for workstations and inference have no NVSwitch,
+// at most bridges. Pascal is priced as Volta, the nearest that there is.
+constexpr std::array generations{
+    GpuGeneration{60, 69, "v100", "", "edr-fat-tree", "roce-100g", "efa-100g"},
+    GpuGeneration{70, 72, "v100", "dgx-1-v100", "edr-fat-tree", "roce-100g", "efa-100g"},
+    GpuGeneration{75, 75, "pcie", "", "edr-fat-tree", "roce-100g", "efa-100g"},
+    GpuGeneration{80, 80, "a100", "dgx-a100", "hdr-fat-tree", "roce-200g", "efa-100g"},
+    GpuGeneration{86, 88, "pcie", "", "hdr-fat-tree", "roce-100g", "efa-100g"},
+    GpuGeneration{89, 89, "pcie", "", "hdr-fat-tree", "roce-100g", "efa-100g"},
+    GpuGeneration{90, 90, "h100", "dgx-h100", "ndr-rail-optimised", "roce-400g", "efa-400g"},
+    GpuGeneration{100, 102, "b200", "dgx-b200", "ndr-rail-optimised", "roce-400g", "efa-400g"},
+    GpuGeneration{103, 103, "b200", "hgx-b300", "xdr-rail-optimised", "roce-800g", "efa-800g"},
+    GpuGeneration{120, 121, "pcie", "", "ndr-fat-tree", "roce-400g", "efa-400g"},
+};
+
+/// A name that holds for so many GPUs of a model.
+struct OwnName {
+  std::string_view gpu;
+  std::uint32_t gpus;
+  std::string_view name;
+};
+/// Hosts of GPUs that sit in no board of their generation, those of fewer GPUs first.
+constexpr std::array own_boards{
+    OwnName{"GB300", 72, "gb300-nvl72"}, OwnName{"GB200", 72, "gb200-nvl72"},
+    OwnName{"GH200", 1, "gh200"},        OwnName{"GH200", 4, "gh200-4"},
+    OwnName{"H800", 8, "hgx-h800"},      OwnName{"H200", 8, "dgx-h200"},
+    OwnName{"V100", 8, "dgx-1-v100"},    OwnName{"V100", 16, "dgx-2"},
+};
+/// Calibrations of single hosts that were recorded themselves, and, of 0 GPUs, of a model.
+constexpr std::array own_calibrations{OwnName{"H200", 8, "hgx-h200"},
+                                      OwnName{"H200", 4, "hgx-h200-4"}, OwnName{"H200", 0, "h200"}};
+
 bool is_digit(char letter) {
   return std::isdigit(static_cast<unsigned char>(letter)) != 0;
 }
@@ -142,6 +176,28 @@ std::uint16_t pci_device_of(const GpuModel& model) {
   const auto found = std::find_if(pci_devices.begin(), pci_devices.end(),
                                   [&](const auto& entry) { return entry.second == model.name; });
   return found == pci_devices.end() ? std::uint16_t{0} : found->first;
+}
+
+std::span<const GpuGeneration> gpu_generations() {
+  return generations;
+}
+
+std::string_view own_board(const GpuModel& model, std::uint32_t gpus) {
+  for (const OwnName& each : own_boards) {
+    if (each.gpu == model.name && gpus <= each.gpus) return each.name;
+  }
+  return {};
+}
+
+std::string_view own_calibration(const GpuModel& model) {
+  return host_calibration(model, 0);
+}
+
+std::string_view host_calibration(const GpuModel& model, std::uint32_t gpus) {
+  for (const OwnName& each : own_calibrations) {
+    if (each.gpu == model.name && gpus == each.gpus) return each.name;
+  }
+  return {};
 }
 
 }  // namespace collsim

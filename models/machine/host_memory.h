@@ -12,6 +12,11 @@
 
 namespace collsim {
 
+/// The share of `footprint` bytes, gone through in turn again and again, that a cache with random
+/// replacement still holds when their turn comes. All where they fit in, else h with
+/// h = exp(-(1 - h) footprint / cache): only misses replace anything.
+double cached_share(double footprint, Bytes cache);
+
 /// What a node's host memory carries, all its GPUs together, while their buffers there have so many
 /// bytes. They are filled in turn, so that of those that outgrow the cache ever fewer are still in
 /// it when their turn comes (cached_share()), as measured on two H200 hosts (recordings/h200x4,

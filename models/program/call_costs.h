@@ -10,7 +10,6 @@
 
 #include "models/predict/predictor.h"
 #include "models/program/call_program.h"
-#include "models/program/fabric_leaves.h"
 #include "models/program/shared_network.h"
 
 namespace collsim {

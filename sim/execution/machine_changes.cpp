@@ -1,11 +1,23 @@
 #include "sim/execution/machine_changes.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
+#include "sim/execution/disturbance.h"
 #include "sim/execution/symmetry.h"
 
 namespace collsim {
+
+Seconds Lateness::delay_of_next(FifoId id, Seconds alpha, Seconds now) {
+  OfFifo& fifo = fifos_[id];
+  Seconds delay = alpha;
+  if (fifo.jitter.value > 0) delay += jitter_of(seed_, id, fifo.messages) * fifo.jitter;
+  ++fifo.messages;
+  delay = std::max(delay, fifo.last_arrival - now);
+  fifo.last_arrival = now + delay;
+  return delay;
+}
 
 namespace {
 

@@ -9,20 +9,11 @@
 #include <utility>
 
 #include "sim/base/scramble.h"
+#include "sim/execution/colour_refinement.h"
 
 namespace collsim {
 
 namespace {
-
-using Colour = std::uint64_t;
-using Colours = std::vector<Colour>;
-
-Colour mix(Colour a, Colour b) {
-  return scramble(a ^ scramble(b));
-}
-Colour mix(Colour a, double b) {
-  return mix(a, std::bit_cast<std::uint64_t>(b));
-}
 
 /// Whether a call is one of those of which equals stay equal.
 bool can_fold(const Execution& execution, const CallLayout& layout, const FabricDraft& draft) {
@@ -84,13 +75,13 @@ double max_of(const Worker& worker, const Primitive& primitive) {
   return time.value > 0 ? setting.speed * bytes / time.value : unlimited.value;
 }
 
-/// Colours of all members, and the steps that make them finer.
-class Refinement {
+/// Colours of all members, workers before FIFOs before resources, and the steps that make them
+/// finer.
+class CallColours {
  public:
-  Refinement(const Execution& execution, const CallLayout& layout, const FabricDraft& draft,
-             std::span<const ChannelChunking> cuts)
+  CallColours(const Execution& execution, const CallLayout& layout, const FabricDraft& draft,
+              std::span<const ChannelChunking> cuts)
       : execution_(execution), layout_(layout), draft_(draft), cuts_(cuts) {
-    gather_ties();
     leave_out_resources();
     colour_resources();
     colour_fifos();
@@ -98,22 +89,10 @@ class Refinement {
   }
 
   /// Whether no class splits any more, and most members have equals.
-  bool run();
+  bool refine();
   Symmetry symmetry() const;
 
  private:
-  /// What a FIFO is tied to.
-  struct FifoTies {
-    RouteId route = 0;
-    WorkerId sender = no_worker;
-    WorkerId receiver = no_worker;
-  };
-  struct WorkerTies {
-    RouteId store_route = 0;
-    WorkerId other_lane = no_worker;
-  };
-
-  void gather_ties();
   void leave_out_resources();
   std::vector<double> min_capacities() const;
   std::vector<double> max_of_fifos() const;
@@ -122,7 +101,8 @@ class Refinement {
   void colour_workers();
   Colour colour_of_program(WorkerId id);
   Colour colour_of_sizes(const Worker& worker) const;
-  void refine();
+  template <typename Tie>
+  void for_each_tie(const Tie& tie) const;
   std::uint64_t effort() const;
 
   const Execution& execution_;
@@ -133,26 +113,11 @@ class Refinement {
   Colours fifos_;
   Colours resources_;
   std::vector<bool> left_out_;  // by resource
-  // Every round reads these of all: beside each other, they stay in the cache.
-  std::vector<FifoTies> fifo_ties_;
-  std::vector<WorkerTies> worker_ties_;
-  Colours next_workers_;
-  Colours next_fifos_;
-  Colours next_resources_;
 };
-
-void Refinement::gather_ties() {
-  for (const Fifo& fifo : layout_.fifos) {
-    fifo_ties_.push_back({fifo.route, fifo.sender, fifo.receiver});
-  }
-  for (const Worker& worker : layout_.workers) {
-    worker_ties_.push_back({worker.store_route, worker.other_lane});
-  }
-}
 
 /// What all flows together could not fill slows nobody down. A link on which senders contend counts
 /// all the same: theirs get less long before it is full.
-void Refinement::leave_out_resources() {
+void CallColours::leave_out_resources() {
   const auto capacities = draft_.capacities();
   const std::vector<double> least = min_capacities();
   const std::vector<double> most = max_of_fifos();
@@ -174,7 +139,7 @@ void Refinement::leave_out_resources() {
 }
 
 /// Of each resource, whatever the disturbance does to it.
-std::vector<double> Refinement::min_capacities() const {
+std::vector<double> CallColours::min_capacities() const {
   std::vector<double> least;
   for (const BytesPerSecond capacity : draft_.capacities()) least.push_back(capacity.value);
   if (execution_.disturbance == nullptr) return least;
@@ -187,7 +152,7 @@ std::vector<double> Refinement::min_capacities() const {
 }
 
 /// The most that moves over each FIFO at once. A group may list one several times.
-std::vector<double> Refinement::max_of_fifos() const {
+std::vector<double> CallColours::max_of_fifos() const {
   std::vector<double> most(layout_.fifos.size());
   std::vector<double> at_once(layout_.fifos.size());
   for (const Worker& worker : layout_.workers) {
@@ -202,26 +167,26 @@ std::vector<double> Refinement::max_of_fifos() const {
   return most;
 }
 
-void Refinement::colour_resources() {
+void CallColours::colour_resources() {
   for (const BytesPerSecond capacity : draft_.capacities()) {
-    resources_.push_back(mix(Colour{1}, capacity.value));
+    resources_.push_back(mix(Colour{1}, colour_of(capacity.value)));
   }
   if (execution_.disturbance == nullptr) return;
   for (const MachineChange& change : execution_.disturbance->changes) {
     for (const CapacityChange& each : change.capacities) {
       Colour& colour = resources_[each.resource];
-      colour = mix(mix(colour, change.at.value), each.capacity.value);
+      colour = mix(mix(colour, colour_of(change.at.value)), colour_of(each.capacity.value));
     }
   }
 }
 
-void Refinement::colour_fifos() {
+void CallColours::colour_fifos() {
   for (const Fifo& fifo : layout_.fifos) {
-    fifos_.push_back(mix(mix(Colour{2}, fifo.alpha.value), Colour{fifo.route_is_free}));
+    fifos_.push_back(mix(mix(Colour{2}, colour_of(fifo.alpha.value)), Colour{fifo.route_is_free}));
   }
 }
 
-void Refinement::colour_workers() {
+void CallColours::colour_workers() {
   for (WorkerId id = 0; id < layout_.workers.size(); ++id) {
     const Worker& worker = layout_.workers[id];
     Colour colour = mix(Colour{3}, Colour{cuts_[worker.channel].alike});
@@ -235,10 +200,10 @@ void Refinement::colour_workers() {
     colour = mix(colour, static_cast<Colour>(worker.setting.round));
     for (const double each : {worker.shared.value, worker.part.value, worker.setting.warps,
                               worker.setting.speed, worker.setting.half_block ? 1.0 : 0.0}) {
-      colour = mix(colour, each);
+      colour = mix(colour, colour_of(each));
     }
     if (execution_.disturbance != nullptr && !worker.is_agent) {
-      colour = mix(colour, execution_.disturbance->late_by(worker.rank).value);
+      colour = mix(colour, colour_of(execution_.disturbance->late_by(worker.rank).value));
     }
     workers_.push_back(mix(mix(colour, colour_of_program(id)), colour_of_sizes(worker)));
   }
@@ -246,7 +211,7 @@ void Refinement::colour_workers() {
 
 /// What it does, chunk numbers aside: how large they are, colour_of_sizes() says. FIFOs take in at
 /// which places they are used.
-Colour Refinement::colour_of_program(WorkerId id) {
+Colour CallColours::colour_of_program(WorkerId id) {
   const Worker& worker = layout_.workers[id];
   const auto runs = worker.program.runs();
   Colour colour = 0;
@@ -272,7 +237,7 @@ Colour Refinement::colour_of_program(WorkerId id) {
 
 /// What it moves in each primitive of the loops in which chunks are not all as large. In a ring all
 /// chunks pass every rank, each time in another order; in a stripe, only its own does.
-Colour Refinement::colour_of_sizes(const Worker& worker) const {
+Colour CallColours::colour_of_sizes(const Worker& worker) const {
   Colour colour = 0;
   for (const std::uint32_t loop : cuts_[worker.channel].uneven_loops) {
     for (const Primitive& primitive : worker.program) {
@@ -284,59 +249,34 @@ Colour Refinement::colour_of_sizes(const Worker& worker) const {
   return colour;
 }
 
-void Refinement::refine() {
-  constexpr Colour sent = 5;
-  constexpr Colour received = 6;
-  constexpr Colour stored = 7;
-  constexpr Colour beside = 8;
-  next_workers_.assign(workers_.size(), 0);
-  next_fifos_.resize(fifos_.size());
-  next_resources_.assign(resources_.size(), 0);
-  for (std::size_t i = 0; i < fifos_.size(); ++i) {
-    const FifoTies& fifo = fifo_ties_[i];
-    Colour around = 0;
+template <typename Tie>
+void CallColours::for_each_tie(const Tie& tie) const {
+  constexpr Colour loads = 2;
+  constexpr Colour sent_by = 4;
+  constexpr Colour received_by = 6;
+  constexpr Colour stores = 8;
+  constexpr Colour beside = 10;
+  const std::size_t first_fifo = layout_.workers.size();
+  const std::size_t first_resource = first_fifo + layout_.fifos.size();
+  for (std::size_t i = 0; i < layout_.fifos.size(); ++i) {
+    const Fifo& fifo = layout_.fifos[i];
     for (const ResourceId resource : draft_.route(fifo.route)) {
-      if (left_out_[resource]) continue;
-      around += scramble(resources_[resource]);
-      next_resources_[resource] += mix(sent, fifos_[i]);
+      if (!left_out_[resource]) tie(first_fifo + i, first_resource + resource, loads);
     }
-    Colour colour = mix(fifos_[i], around);
-    if (fifo.sender != no_worker) {
-      colour = mix(colour, workers_[fifo.sender]);
-      next_workers_[fifo.sender] += mix(sent, fifos_[i]);
-    }
-    if (fifo.receiver != no_worker) {
-      colour = mix(colour, workers_[fifo.receiver]);
-      next_workers_[fifo.receiver] += mix(received, fifos_[i]);
-    }
-    next_fifos_[i] = colour;
+    if (fifo.sender != no_worker) tie(first_fifo + i, fifo.sender, sent_by);
+    if (fifo.receiver != no_worker) tie(first_fifo + i, fifo.receiver, received_by);
   }
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
-    const WorkerTies& worker = worker_ties_[i];
+  for (std::size_t i = 0; i < layout_.workers.size(); ++i) {
+    const Worker& worker = layout_.workers[i];
     for (const ResourceId resource : draft_.route(worker.store_route)) {
-      next_workers_[i] += mix(stored, resources_[resource]);
-      next_resources_[resource] += mix(stored, workers_[i]);
+      tie(i, first_resource + resource, stores);
     }
-    if (worker.other_lane != no_worker) {
-      next_workers_[i] += mix(beside, workers_[worker.other_lane]);
-    }
-    next_workers_[i] = mix(workers_[i], next_workers_[i]);
+    if (worker.other_lane != no_worker) tie(i, worker.other_lane, beside);
   }
-  for (std::size_t i = 0; i < resources_.size(); ++i) {
-    next_resources_[i] = mix(resources_[i], next_resources_[i]);
-  }
-  std::swap(workers_, next_workers_);
-  std::swap(fifos_, next_fifos_);
-  std::swap(resources_, next_resources_);
-}
-
-std::size_t count_distinct(Colours colours) {
-  std::sort(colours.begin(), colours.end());
-  return static_cast<std::size_t>(std::unique(colours.begin(), colours.end()) - colours.begin());
 }
 
 /// Rounds that cost a small part of what the call's messages cost.
-std::uint64_t Refinement::effort() const {
+std::uint64_t CallColours::effort() const {
   std::uint64_t primitives = 0;
   for (const Worker& worker : layout_.workers) {
     primitives += std::uint64_t{worker.loops} * worker.program.size();
@@ -349,20 +289,32 @@ std::uint64_t Refinement::effort() const {
 
 /// Classes are counted after 1, 2, 3, 4, 5, 7, 9, 12... rounds: to count them costs more than a
 /// round. They only ever split, so that equal numbers mean that none has.
-bool Refinement::run() {
+bool CallColours::refine() {
   const std::uint64_t rounds = effort();
+  Colours all = workers_;
+  all.insert(all.end(), fifos_.begin(), fifos_.end());
+  all.insert(all.end(), resources_.begin(), resources_.end());
+  ColourRefinement refinement(std::move(all));
+  const auto workers = refinement.colours().first(workers_.size());
+  const auto fifos = refinement.colours().subspan(workers_.size(), fifos_.size());
+  const auto resources = refinement.colours().last(resources_.size());
   std::size_t before = 0;
   std::uint64_t next_count = 0;
   for (std::uint64_t i = 0; i < rounds; ++i) {
     if (i == next_count) {
-      const std::size_t of_workers = count_distinct(workers_);
-      if (2 * of_workers > workers_.size()) return false;
-      const std::size_t classes = of_workers + count_distinct(fifos_) + count_distinct(resources_);
-      if (classes == before) return true;
+      const std::size_t of_workers = count_distinct(workers);
+      if (2 * of_workers > workers.size()) return false;
+      const std::size_t classes = of_workers + count_distinct(fifos) + count_distinct(resources);
+      if (classes == before) {
+        workers_.assign(workers.begin(), workers.end());
+        fifos_.assign(fifos.begin(), fifos.end());
+        resources_.assign(resources.begin(), resources.end());
+        return true;
+      }
       before = classes;
       next_count += 1 + i / 4;
     }
-    refine();
+    refinement.refine([this](const auto& tie) { for_each_tie(tie); });
   }
   return false;
 }
@@ -388,7 +340,7 @@ ClassesOf classes_of(const Colours& colours, const std::vector<bool>& left_out) 
   return classes;
 }
 
-Symmetry Refinement::symmetry() const {
+Symmetry CallColours::symmetry() const {
   Symmetry found{classes_of(workers_, {}), classes_of(fifos_, {}),
                  classes_of(resources_, left_out_)};
   Colours ranks(execution_.plan.ranks());
@@ -396,7 +348,7 @@ Symmetry Refinement::symmetry() const {
     const Rank rank = layout_.workers[i].rank;
     if (!layout_.workers[i].is_agent) ranks[rank] += scramble(workers_[i]);
   }
-  found.rank_classes = static_cast<std::uint32_t>(count_distinct(std::move(ranks)));
+  found.rank_classes = static_cast<std::uint32_t>(count_distinct(ranks));
   return found;
 }
 
@@ -444,9 +396,9 @@ std::optional<Symmetry> symmetry_of(const Execution& execution, const CallLayout
                                     const FabricDraft& draft) {
   if (layout.workers.empty() || !can_fold(execution, layout, draft)) return std::nullopt;
   const std::vector<ChannelChunking> cuts = cuts_of(execution.plan, execution.partition);
-  Refinement refinement(execution, layout, draft, cuts);
-  if (!refinement.run()) return std::nullopt;
-  Symmetry symmetry = refinement.symmetry();
+  CallColours colours(execution, layout, draft, cuts);
+  if (!colours.refine()) return std::nullopt;
+  Symmetry symmetry = colours.symmetry();
   if (!execution.plan.channels_divide_chunks && !equals_never_contend(symmetry, layout, draft)) {
     return std::nullopt;
   }

@@ -34,7 +34,6 @@
 #include "sim/topologies/topology_writer.h"
 #include "sim/yaml/yaml_reader.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "tools/collsim/advise/nccl_variables.h"
 #include "tools/collsim/advise/pasted_settings.h"
 #include "tools/collsim/calibrate/fit_plan.h"
 #include "tools/collsim/core/options.h"
@@ -44,7 +43,6 @@
 #include "tools/collsim/hang/flight_record.h"
 #include "tools/collsim/hang/job_calls.h"
 #include "tools/collsim/moe/token_traffic.h"
-#include "tools/collsim/plan/workload.h"
 #include "tools/collsim/request/prices.h"
 #include "tools/collsim/request/rank_list.h"
 #include "tools/collsim/sweep/sweep_space.h"
@@ -257,8 +255,6 @@ void add_yaml_readers(const fs::path& folder, std::vector<FuzzTarget>& targets) 
          places.host_of_rank = {0, 1};
          token_traffic(places, read_skew(path.string()));
        })});
-  targets.push_back({"workloads", seeds_of({"models/data"}, {"workloads.yaml"}),
-                     loads_data(folder, "workloads.yaml", [] { load_trained_models(); })});
   targets.push_back(
       {"program", seeds_of({"tests/data/programs"}, {".yaml"}),
        loads(file, [](const fs::path& path) { check_call_order(load_call_program(path)); })});
@@ -274,7 +270,10 @@ void add_yaml_readers(const fs::path& folder, std::vector<FuzzTarget>& targets) 
   targets.push_back({"peer-kernels", seeds_of({"models/data"}, {"peer-kernels.yaml"}),
                      loads_data(folder, "peer-kernels.yaml", [] { load_peer_kernels(); })});
   targets.push_back({"transformers", seeds_of({"models/data"}, {"transformers.yaml"}),
-                     loads_data(folder, "transformers.yaml", [] { load_transformers(); })});
+                     loads_data(folder, "transformers.yaml", [] {
+                       load_transformers();
+                       load_counted_models();
+                     })});
   targets.push_back({"model-config", seeds_of({"tests/fuzz/seeds"}, {"model-config.json"}),
                      reads([](const TextFile& text) { read_transformer(text); })});
   targets.push_back({"trust", seeds_of({"models/data"}, {"trust.yaml"}),

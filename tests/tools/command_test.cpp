@@ -34,7 +34,7 @@ TEST(Command, folders_named_like_shipped_files_hide_none) {
   const std::string folder = here.path().parent_path().string();
   const Outcome outcome =
       run_shell("cd " + folder +
-                " && mkdir trust noise workloads nccl-variables ideal hgx-h200-2"
+                " && mkdir trust noise transformers nccl-variables ideal hgx-h200-2"
                 " && " COLLSIM_COMMAND " run hgx-h200-2 -b 1K -e 1K");
   EXPECT_EQ(outcome.status, exit_ok) << outcome.out;
 }

@@ -1,10 +1,10 @@
 // How much of what is gone through again and again a cache still holds.
 
-#include "models/machine/cached_share.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "models/machine/host_memory.h"
 
 namespace collsim {
 namespace {

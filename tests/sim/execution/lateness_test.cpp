@@ -1,10 +1,10 @@
 // Messages that are late by chance stay in order.
 
-#include "sim/execution/lateness.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
+
+#include "sim/execution/machine_changes.h"
 
 namespace collsim {
 namespace {

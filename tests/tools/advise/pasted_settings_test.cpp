@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "models/nccl/settings/environment.h"
-#include "tools/collsim/advise/nccl_variables.h"
 
 namespace collsim {
 namespace {

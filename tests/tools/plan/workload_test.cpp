@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/base/input_error.h"
+#include "tools/collsim/train/transformer_file.h"
 
 namespace collsim {
 namespace {
@@ -22,7 +23,7 @@ TEST(Workload, gradients_have_the_bytes_of_their_precision) {
 TEST(Workload, shipped_models_have_the_sizes_that_they_are_known_for) {
   // GPT-3: 175e9 parameters of two bytes; ResNet-50: 25.6e6 of four are 0.1 GB.
   const auto bytes_of = [](std::string_view name, const char* precision) {
-    for (const TrainedModel& each : load_trained_models()) {
+    for (const CountedModel& each : load_counted_models()) {
       if (each.name == name) return gradient_bytes(each.parameters, precision).count;
     }
     return std::int64_t{0};

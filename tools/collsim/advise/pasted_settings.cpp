@@ -6,9 +6,21 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/base/data_directory.h"
 #include "sim/base/did_you_mean.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
+
+std::map<std::string, std::string> load_nccl_variables() {
+  const YamlMapping file =
+      load_yaml(shipped_file("nccl-variables", "models/data"), "nccl-variables").free_mapping();
+  std::map<std::string, std::string> variables;
+  for (const auto& [name, meaning] : file.entries()) {
+    if (name.string() != "collsim") variables[name.string()] = meaning.string();
+  }
+  return variables;
+}
 
 namespace {
 

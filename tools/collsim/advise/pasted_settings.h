@@ -1,11 +1,16 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "sim/base/text_file.h"
 
 namespace collsim {
+
+/// The variables that NCCL reads, and what each is for, modelled here or not:
+/// models/data/nccl-variables.yaml. Throws InputError.
+std::map<std::string, std::string> load_nccl_variables();
 
 /// A variable that a text sets.
 struct PastedSetting {

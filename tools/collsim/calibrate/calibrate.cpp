@@ -26,7 +26,6 @@
 #include "tools/collsim/calibrate/fit_rows.h"
 #include "tools/collsim/calibrate/fitted_calibration.h"
 #include "tools/collsim/calibrate/network_fit.h"
-#include "tools/collsim/calibrate/network_spread.h"
 #include "tools/collsim/calibrate/plausibility.h"
 #include "tools/collsim/calibrate/recording_rows.h"
 #include "tools/collsim/calibrate/whole_calibration.h"

@@ -1,12 +1,25 @@
 #pragma once
 
+#include <string_view>
+
+#include "sim/base/units.h"
 #include "sim/cost/calibration.h"
 #include "tools/collsim/calibrate/calibration_fit.h"
 #include "tools/collsim/calibrate/calibration_text.h"
 #include "tools/collsim/calibrate/fit_rows.h"
-#include "tools/collsim/calibrate/network_spread.h"
 
 namespace collsim {
+
+/// How far machines over one transport lie from what it says: one standard deviation each.
+struct NetworkSpread {
+  double rate = 0;    ///< of the logarithm of what NICs carry
+  Seconds latency{};  ///< of what every message takes beyond the transport's alphas
+  int machines = 0;   ///< that were measured
+};
+
+/// That of models/data/network-spread.yaml, which tools/dev/update-spread writes: of a transport
+/// such as `ib`, or else of any. Throws InputError.
+NetworkSpread load_network_spread(std::string_view transport);
 
 /// Fits what a machine's own network has of its own to rows over several nodes: the rate that its
 /// NICs carry (`efficiency.network`, and the copies of proxies where there are any), and a time

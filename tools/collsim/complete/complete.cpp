@@ -13,7 +13,6 @@
 #include "sim/base/data_directory.h"
 #include "tools/collsim/core/help.h"
 #include "tools/collsim/core/subcommand.h"
-#include "tools/collsim/plan/workload.h"
 #include "tools/collsim/train/transformer_file.h"
 
 namespace collsim::command {
@@ -56,7 +55,7 @@ Words datatype_names() {
 Words model_names() {
   Words names;
   for (const Transformer& each : load_transformers()) names.push_back(each.name);
-  for (const TrainedModel& each : load_trained_models()) names.push_back(each.name);
+  for (const CountedModel& each : load_counted_models()) names.push_back(each.name);
   return names;
 }
 

@@ -3,19 +3,192 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "tools/collsim/diagnose/cause_pair.h"
-#include "tools/collsim/diagnose/place_parts.h"
+#include "tools/collsim/diagnose/log_predictor.h"
 #include "tools/collsim/diagnose/value_fit.h"
 
 namespace collsim {
 
 namespace {
+
+/// Places that play one part in a call.
+struct Part {
+  std::vector<const CausePlace*> places;
+  std::vector<double> log_times;
+};
+constexpr std::size_t max_parts = 16;
+
+/// Whether two places make every size equally slow, up to what two estimates differ by.
+bool agree(const std::vector<double>& a, const std::vector<double>& b) {
+  constexpr double alike = 0.02;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (std::abs(a[i] - b[i]) > alike) return false;
+  }
+  return true;
+}
+
+/// What makes a part far slower: the milder, the more places look alike.
+double severe_value(const CauseParameter& parameter) {
+  return parameter.values[parameter.values.size() / 4];
+}
+
+Hypothesis in_place(Hypothesis hypothesis, const std::vector<const CausePlace*>& alike,
+                    double share) {
+  const CausePlace place = *alike.front();
+  hypothesis.place = place.name;
+  hypothesis.change = place.change;
+  hypothesis.place_share = share;
+  for (const CausePlace* each : alike) hypothesis.alike.push_back(each->name);
+  hypothesis.places.clear();
+  return hypothesis;
+}
+
+/// A cause that cannot be estimated, in the first and the last of its places.
+std::vector<Hypothesis> ends_of(const Hypothesis& hypothesis) {
+  constexpr double share = 0.5;
+  return {in_place(hypothesis, {&hypothesis.places.front()}, share),
+          in_place(hypothesis, {&hypothesis.places.back()}, share)};
+}
+
+/// Splits a cause by the parts that its places play in the calls of the points, the commonest
+/// first: places whose estimates agree play the same one, and a part has the weight of its places.
+/// A cause that no estimate takes is tried in its first and its last place.
+std::vector<Hypothesis> parts_of(const Hypothesis& hypothesis, const LogPredictor& predictor,
+                                 const std::vector<PointIndex>& points) {
+  if (hypothesis.places.size() < 2) return {hypothesis};
+  const double value = hypothesis.parameter ? severe_value(*hypothesis.parameter) : 0;
+  std::vector<Part> parts;
+  std::size_t count = 0;
+  for (const CausePlace& place : hypothesis.places) {
+    const auto estimated = predictor.estimate(place.change(value), points);
+    if (!estimated) continue;
+    ++count;
+    const auto same = std::find_if(parts.begin(), parts.end(), [&](const Part& part) {
+      return agree(part.log_times, estimated->log_times);
+    });
+    if (same == parts.end()) {
+      parts.push_back({{&place}, estimated->log_times});
+    } else {
+      same->places.push_back(&place);
+    }
+  }
+  if (parts.empty()) return ends_of(hypothesis);
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const Part& a, const Part& b) { return a.places.size() > b.places.size(); });
+  if (parts.size() > max_parts) parts.resize(max_parts);
+  std::vector<Hypothesis> all;
+  all.reserve(parts.size());
+  for (const Part& part : parts) {
+    all.push_back(in_place(hypothesis, part.places,
+                           static_cast<double>(part.places.size()) / static_cast<double>(count)));
+  }
+  return all;
+}
+
+/// Both changes at once; of a variable that both set, the second's value holds.
+Deviation both(Deviation one, const Deviation& other) {
+  for (const auto& [name, value] : other.variables) one.variables[name] = value;
+  const auto add = [](auto& all, const auto& more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  add(one.faults.links, other.faults.links);
+  add(one.faults.ranks, other.faults.ranks);
+  add(one.faults.hosts, other.faults.hosts);
+  one.spread_out = one.spread_out || other.spread_out;
+  return one;
+}
+
+/// Two causes at once, with one value of each.
+Hypothesis joined(const FittedCause& one, const FittedCause& other, double value,
+                  double other_value) {
+  constexpr double rarer = 0.05;  // two at once, beside one
+  const Hypothesis& a = one.hypothesis;
+  const Hypothesis& b = other.hypothesis;
+  Hypothesis two{
+      fmt::format("{}+{}", a.cause, b.cause),
+      fmt::format("two at once: {}; and {}", describe(a, value), describe(b, other_value)), a.check,
+      std::nullopt,
+      [a, b, value, other_value](double) { return both(a.change(value), b.change(other_value)); }};
+  two.weight = rarer * a.weight * b.weight;
+  two.more_numbers = fitted_numbers(a) + fitted_numbers(b);
+  two.place_share = a.place_share * b.place_share;
+  two.destroys = a.destroys || b.destroys;
+  two.remedy = a.remedy.empty() || b.remedy.empty() ? "" : a.remedy + "; and " + b.remedy;
+  return two;
+}
+
+/// The values to try of a fitted cause: its own, and those of its parameter that leave more.
+std::vector<double> values_of(const FittedCause& cause) {
+  std::vector<double> values{cause.value};
+  if (!cause.hypothesis.parameter) return values;
+  for (const double value : cause.hypothesis.parameter->values) values.push_back(value);
+  return values;
+}
+
+/// The likeliest causes, each by one of its places and of those that are simulated alike one.
+std::vector<const FittedCause*> likely_causes(const std::vector<FittedCause>& causes) {
+  constexpr std::size_t tried = 4;
+  std::vector<const FittedCause*> likely;
+  for (const FittedCause& cause : causes) {
+    const Hypothesis& one = cause.hypothesis;
+    const bool is_known = std::any_of(likely.begin(), likely.end(), [&](const FittedCause* each) {
+      const Hypothesis& other = each->hypothesis;
+      return one.cause == other.cause || (!one.effect.empty() && one.effect == other.effect);
+    });
+    if (!is_known && likely.size() < tried) likely.push_back(&cause);
+  }
+  return likely;
+}
+
+/// The best values of two causes at once, one after the other, each with the best of the other so
+/// far.
+std::optional<FittedCause> fit_pair(const ValueFit& fit, const FittedCause& one,
+                                    const FittedCause& other) {
+  std::optional<FittedCause> best;
+  double x = one.value;
+  double y = other.value;
+  const auto consider = [&](double a, double b) {
+    auto fitted = fit.screen(joined(one, other, a, b));
+    if (!fitted || (best && best->log_likelihood >= fitted->log_likelihood)) return;
+    best = std::move(fitted);
+    x = a;
+    y = b;
+  };
+  constexpr int rounds = 2;
+  for (int round = 0; round < rounds; ++round) {
+    for (const double value : values_of(one)) consider(value, y);
+    for (const double value : values_of(other)) consider(x, value);
+  }
+  return best;
+}
+
+/// Fits two causes at once, where no single one explains the times: the best pair of the likeliest
+/// ones, simulated. `causes` are sorted by their scores. Nothing where a single one explains the
+/// times as well, or one that the log shows explains most of them.
+std::optional<FittedCause> fit_two(const ValueFit& fit, const std::vector<FittedCause>& causes) {
+  constexpr double unexplained = 0.12;  // of a single cause
+  if (causes.empty() || fit.large_residual(causes.front()) < unexplained) return std::nullopt;
+  if (is_shown(causes.front().hypothesis) && fit.explains_most(causes.front())) return std::nullopt;
+  const std::vector<const FittedCause*> likely = likely_causes(causes);
+  std::optional<FittedCause> best;
+  for (std::size_t i = 0; i < likely.size(); ++i) {
+    for (std::size_t j = i + 1; j < likely.size(); ++j) {
+      auto fitted = fit_pair(fit, *likely[i], *likely[j]);
+      const bool is_better = fitted && (!best || score_of(*fitted) > score_of(*best));
+      if (is_better) best = std::move(fitted);
+    }
+  }
+  if (!best || score_of(*best) < score_of(causes.front())) return std::nullopt;
+  return fit.simulate(*best);
+}
 
 /// Of a cause, the parts that estimates favour: by the values to try, and by those between.
 constexpr std::size_t max_parts_refined = 3;

@@ -6,14 +6,65 @@
 #include <cmath>
 #include <iterator>
 #include <numeric>
+#include <set>
 #include <utility>
+#include <vector>
 
+#include "models/call/call_compiler.h"
 #include "models/call/rank_gpus.h"
-#include "tools/collsim/diagnose/used_links.h"
 
 namespace collsim {
 
 namespace {
+
+/// The links that a call uses, one direction of each cable, by what they are for. Rising.
+struct UsedLinks {
+  std::vector<LinkId> nvlinks;   ///< of GPUs
+  std::vector<LinkId> pcie;      ///< PCIe, and between sockets
+  std::vector<LinkId> ports;     ///< that leave nodes
+  std::vector<LinkId> switches;  ///< between switches of the fabric
+};
+
+bool is_end(const Topology& topology, DeviceId device) {
+  const DeviceKind kind = topology.device(device).kind;
+  return kind == DeviceKind::gpu || kind == DeviceKind::nic;
+}
+
+void add(const Topology& topology, LinkId id, UsedLinks& used) {
+  const Link link = topology.link(id);
+  if (link.kind == LinkKind::nvlink) {
+    used.nvlinks.push_back(id);
+  } else if (link.kind != LinkKind::network) {
+    used.pcie.push_back(id);
+  } else if (topology.node_of(link.from) < 0 && topology.node_of(link.to) < 0) {
+    used.switches.push_back(id);
+  } else {
+    used.ports.push_back(id);
+  }
+}
+
+/// Of the calls of these sizes, each as NCCL runs it.
+UsedLinks used_links(const CallCompiler& compiler, const std::vector<Bytes>& sizes) {
+  const Topology& topology = compiler.topology();
+  std::set<LinkId> ids;
+  LayoutMemo memo;
+  for (const Bytes size : sizes) {
+    const CompiledCall call = compiler.plan(size, &memo);
+    for (const ResourceOrigin& origin : call.wiring().origins) {
+      if (!origin.shared) ids.insert(std::min(origin.id, topology.link(origin.id).reverse));
+    }
+  }
+  UsedLinks used;
+  for (const LinkId id : ids) add(topology, id, used);
+  return used;
+}
+
+/// A device inside a node that a link ends at, the GPU or NIC where there is one.
+DeviceId end_in_node(const Topology& topology, LinkId link) {
+  const Link ends = topology.link(link);
+  if (is_end(topology, ends.to)) return ends.to;
+  return topology.node_of(ends.from) >= 0 ? ends.from : ends.to;
+}
 
 /// A change of the machine or the call by a cause that has a value, if it has one.
 using Change = std::function<Deviation(double value)>;

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "tools/collsim/diagnose/fitted_cause.h"
-#include "tools/collsim/diagnose/point_choice.h"
 #include "tools/collsim/diagnose/spread.h"
 
 namespace collsim {
@@ -21,6 +20,13 @@ struct EstimatesOff {
   double value = 1;  ///< of the cause's parameter
   std::vector<double> at_value;
   std::vector<double> slopes;  ///< for each unit of the value's logarithm; empty: none is known
+};
+
+/// Points that are simulated, and for each point the place of the one among them that stands for
+/// it.
+struct PointChoice {
+  std::vector<std::size_t> points;
+  std::vector<std::size_t> stand_ins;
 };
 
 /// Fits the values of causes to the times of some points. Estimates are taken times what the

@@ -1,17 +1,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
 #include <numeric>
 #include <optional>
 #include <ostream>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "models/calibration/calibration_choice.h"
 #include "models/calibration/transport.h"
+#include "models/predict/predictor.h"
+#include "models/scenario/run_spec.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text_file.h"
+#include "sim/cost/calibration.h"
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
@@ -21,11 +31,11 @@
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/variables_option.h"
 #include "tools/collsim/core/warnings.h"
-#include "tools/collsim/moe/exchange_drawing.h"
 #include "tools/collsim/moe/exchange_report.h"
 #include "tools/collsim/moe/exchange_trust.h"
 #include "tools/collsim/moe/expert_exchange.h"
-#include "tools/collsim/moe/sized_call.h"
+#include "tools/collsim/moe/port_exchange.h"
+#include "tools/collsim/moe/traffic_matrix.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/request/call_options.h"
 #include "tools/collsim/request/machine_request.h"
@@ -36,6 +46,162 @@ namespace collsim::command {
 namespace po = boost::program_options;
 
 namespace {
+
+// Sizes of the drawing, in pixels.
+constexpr double drawn_width = 720;
+constexpr double bars_left = 190;
+constexpr double bars_width = 420;
+constexpr double bars_top = 52;
+constexpr double bar_height = 18;
+constexpr double bar_step = 26;
+
+struct DrawnPart {
+  std::string_view name;
+  std::string_view colour;
+  Seconds time;
+};
+
+/// What a row's time is made of; together they are its time.
+std::array<DrawnPart, 5> parts_of(const ExchangeRow& row) {
+  const Seconds skew{std::max(0.0, row.time.value - row.even.value)};
+  const bool by_ports = row.ports.time > row.work;
+  const Seconds moved{
+      std::max(0.0, row.time.value - row.launch.value - row.fill.value - skew.value)};
+  return {DrawnPart{"launch", "#9aa5b1", row.launch},
+          DrawnPart{"ports are full", "#2f6db5", by_ports ? moved : Seconds{}},
+          DrawnPart{"thread blocks are busy", "#7ab6e8", by_ports ? Seconds{} : moved},
+          DrawnPart{"what the skew adds", "#d1495b", skew},
+          DrawnPart{"first tokens", "#edae49", row.fill}};
+}
+
+std::string escaped_text(const std::string& text) {
+  std::string safe;
+  for (const char c : text) {
+    if (c == '<') {
+      safe += "&lt;";
+    } else if (c == '&') {
+      safe += "&amp;";
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
+}
+
+std::string label_of(const ExchangeRow& row) {
+  if (row.tokens <= 0) return row.call;
+  return fmt::format("{}, {:g} tokens", row.call, row.tokens);
+}
+
+std::string bar_of(const ExchangeRow& row, double y) {
+  std::string text = fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"end\">{}</text>\n",
+                                 bars_left - 8, y + bar_height - 5, label_of(row));
+  double x = bars_left;
+  for (const DrawnPart& part : parts_of(row)) {
+    const double width = bars_width * part.time.value / row.time.value;
+    if (width <= 0) continue;
+    text += fmt::format(
+        "<rect x=\"{:.1f}\" y=\"{:.0f}\" width=\"{:.1f}\" height=\"{:.0f}\" fill=\"{}\"/>\n", x, y,
+        width, bar_height, part.colour);
+    x += width;
+  }
+  return text + fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\">{:.1f} us</text>\n",
+                            bars_left + bars_width + 8, y + bar_height - 5,
+                            in_microseconds(row.time));
+}
+
+/// The parts that any row has, by name.
+std::string legend_of(const std::vector<ExchangeRow>& rows, double y) {
+  std::string text;
+  double x = bars_left;
+  for (std::size_t part = 0; part < parts_of(rows.front()).size(); ++part) {
+    const bool is_drawn = std::any_of(rows.begin(), rows.end(), [&](const ExchangeRow& row) {
+      return parts_of(row).at(part).time.value > 0;
+    });
+    if (!is_drawn) continue;
+    const DrawnPart drawn = parts_of(rows.front()).at(part);
+    constexpr double letter_width = 6.2;
+    constexpr double square = 24;
+    text += fmt::format(
+        "<rect x=\"{0:.0f}\" y=\"{1:.0f}\" width=\"12\" height=\"12\" fill=\"{2}\"/>"
+        "<text x=\"{3:.0f}\" y=\"{4:.0f}\">{5}</text>\n",
+        x, y, drawn.colour, x + 16, y + 10, drawn.name);
+    x += square + letter_width * static_cast<double>(drawn.name.size()) + 8;
+  }
+  return text;
+}
+
+/// A bar for each row, divided as its time is: launch, ports or thread blocks, what the skew adds
+/// to them, and the first tokens. An SVG file. Rows of NCCL's calls have no parts but the skew.
+std::string exchange_drawing(const ExchangeHeading& heading, const std::vector<ExchangeRow>& rows) {
+  const double bottom = bars_top + bar_step * static_cast<double>(rows.size());
+  std::string text = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
+      "width=\"{0:.0f}\" height=\"{1:.0f}\" font-family=\"sans-serif\" font-size=\"11\" "
+      "fill=\"#222\">\n<rect width=\"{0:.0f}\" height=\"{1:.0f}\" fill=\"#fff\"/>\n",
+      drawn_width, bottom + 34);
+  text += fmt::format("<text x=\"12\" y=\"20\" font-size=\"13\">{}</text>\n",
+                      escaped_text(fmt::format("{}, {} ranks, {}", heading.machine, heading.ranks,
+                                               rows.front().kernels)));
+  text += fmt::format("<text x=\"12\" y=\"38\">{}</text>\n",
+                      escaped_text(fmt::format("{}, skew {}", heading.facts, rows.front().skew)));
+  double y = bars_top;
+  for (const ExchangeRow& row : rows) {
+    text += bar_of(row, y);
+    y += bar_step;
+  }
+  return text + legend_of(rows, bottom + 10) + "</svg>\n";
+}
+
+/// How long NCCL's sends and receives of given sizes take, and on which ports.
+struct SizedCall {
+  Seconds time;
+  Trust trust = Trust::guessed;  ///< what the time rests on
+  std::string medium;            ///< what its data cross
+  Seconds even;                  ///< of as many bytes in all, the same from each rank to each
+  PortExchange ports;
+};
+
+/// NCCL's all_to_all of equal sizes, in whole elements for each rank.
+Bytes equal_size(double bytes_of_pair, Rank ranks) {
+  constexpr double element = 4;      // bytes of a float
+  constexpr double rounding = 1e-6;  // a sum of shares may be a little more than the whole
+  const auto elements = static_cast<std::int64_t>(std::ceil(bytes_of_pair / element - rounding));
+  constexpr std::int64_t bytes_of_element = 4;
+  return Bytes{std::max<std::int64_t>(elements, 1) * bytes_of_element * ranks};
+}
+
+/// An all_to_all of the sizes of a matrix. NCCL runs it as it runs one of equal sizes, so its time
+/// is that of the all_to_all whose flows end as late on the machine's ports as those of the matrix.
+/// `run`: NCCL's version and variables. `estimate`: by formulas, not by simulation. Throws
+/// InputError where ranks are not joined.
+SizedCall sized_call(const Topology& topology, std::span<const DeviceId> gpus,
+                     const Calibration& cost, const TrafficMatrix& bytes, const RunSpec& run,
+                     bool estimate) {
+  CallSpec spec;
+  spec.topology = &topology;
+  spec.cost = cost;
+  spec.collective = Collective::all_to_all;
+  spec.run = run;
+  spec.run.schedule = ScheduleKind::nccl;
+  spec.gpus.assign(gpus.begin(), gpus.end());
+  Predictor predictor(std::move(spec), estimate ? by_formulas() : by_simulation());
+  const auto predict = [&](double bytes_of_pair) {
+    return predictor.predict(equal_size(bytes_of_pair, bytes.ranks()));
+  };
+  SizedCall call;
+  call.ports = exchange_over_ports(topology, gpus, bytes);
+  const TrafficMatrix even = evened(bytes);
+  const Seconds even_ports = exchange_over_ports(topology, gpus, even).time;
+  const double mean = even.amount(0, 0);
+  const double factor = even_ports.value > 0 ? call.ports.time.value / even_ports.value : 0;
+  call.even = predict(mean).time;
+  Prediction skewed = predict(mean * factor);
+  call.time = skewed.time;
+  call.trust = skewed.trust;
+  call.medium = std::move(skewed.medium);
+  return call;
+}
 
 constexpr const char* of_experts = "a mixture of experts";
 

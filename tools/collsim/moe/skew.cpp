@@ -8,7 +8,7 @@
 
 #include "sim/base/number.h"
 #include "sim/base/text_file.h"
-#include "tools/collsim/moe/number_table.h"
+#include "tools/collsim/moe/traffic_matrix.h"
 
 namespace collsim {
 

@@ -1,18 +1,67 @@
-#include "tools/collsim/plan/exchange_plan.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "models/call/rank_gpus.h"
 #include "sim/base/division.h"
 #include "sim/base/input_error.h"
+#include "sim/base/json_text.h"
+#include "tools/collsim/core/numbers.h"
 #include "tools/collsim/moe/exchange_trust.h"
+#include "tools/collsim/moe/expert_exchange.h"
+#include "tools/collsim/moe/skew.h"
+#include "tools/collsim/plan/subjects.h"
 
-namespace collsim {
+namespace collsim::command {
+
+namespace po = boost::program_options;
 
 namespace {
+
+/// What is asked of machines that exchange the tokens of a mixture of experts.
+struct ExchangePlanRequest {
+  std::vector<Alternative> alternatives{};  ///< as many nodes of each as the ranks need
+  std::vector<std::uint32_t> ranks{};       ///< that the experts are spread over
+  std::vector<std::uint32_t> tokens{};      ///< of a rank
+  std::optional<KernelFamily> family{};     ///< nothing: the quickest that such machines have
+  ExpertLayer layer{};
+  std::uint32_t experts = 256;
+  std::uint32_t top_k = 8;
+  std::uint32_t hosts_per_token = 4;
+  Skew skew{};
+};
+
+/// One machine, one number of ranks, one number of tokens, by the quickest kernels.
+struct ExchangePlanRow {
+  std::size_t alternative = 0;
+  std::uint32_t ranks = 1;
+  std::uint32_t nodes = 1;
+  std::uint32_t tokens = 1;
+  KernelFamily family = KernelFamily::deepep;
+  Seconds dispatch{};  ///< with what comes before it (nvlink-two-sided's prepare)
+  Seconds combine{};
+  Seconds ports{};           ///< in which ports are full, of both
+  std::string port{};        ///< the busiest of the dispatch
+  double error = 0;          ///< of layer(): the median to expect, as a share
+  std::string taken_over{};  ///< what is another machine's of the constants; empty: nothing
+  bool best = false;         ///< the highest rate of as many ranks and tokens
+  bool ties = false;         ///< within the error it might be the best
+  Seconds layer() const { return dispatch + combine; }
+  /// Tokens of a rank that a layer exchanges in a second.
+  double rate() const { return tokens / layer().value; }
+};
+
+/// The answer, by alternative, ranks and tokens.
+struct ExchangePlan {
+  std::vector<ExchangePlanRow> rows{};
+  std::set<std::string> warnings{};  ///< of machines that are left out
+};
 
 /// DeepEP's kernels were recorded on hosts of 8, TensorRT-LLM's on racks.
 constexpr std::uint32_t gpus_of_host = 8;
@@ -26,7 +75,8 @@ std::vector<KernelFamily> families_of(const ExchangePlanRequest& request, std::u
   return {KernelFamily::deepep, KernelFamily::deepep_low_latency};
 }
 
-/// Predicts exchanges machine by machine.
+/// Predicts the exchange of a layer on every machine. Machines that no kernel runs on are left out
+/// with a warning. Throws InputError where nothing is left, and for experts that do not fit.
 class ExchangePlanner {
  public:
   explicit ExchangePlanner(const ExchangePlanRequest& request) : request_(request) {}
@@ -142,10 +192,115 @@ ExchangePlan ExchangePlanner::plan() {
   return std::move(plan_);
 }
 
-}  // namespace
+constexpr std::uint32_t max_ranks_of_plan = 4096;
+constexpr std::uint32_t max_tokens_of_rank = 1U << 20;
+constexpr std::uint32_t max_hidden_size = 1U << 17;
+constexpr std::uint32_t max_experts_of_plan = 1U << 14;
+constexpr std::uint32_t max_top_k_of_plan = 256;
+constexpr std::uint32_t max_sms_of_gpu = 1024;
 
-ExchangePlan plan_exchange(const ExchangePlanRequest& request) {
-  return ExchangePlanner(request).plan();
+Table exchange_plan_table(const ExchangePlanRequest& request, const ExchangePlan& plan) {
+  Table table;
+  for (const ExchangePlanRow& row : plan.rows) {
+    NewRow add(table);
+    add({"machine", "machine"}, describe(request.alternatives[row.alternative]));
+    add({"ep", "ep"}, row.ranks);
+    add({"nodes", "nodes", "", 0, 1, wide_only}, row.nodes);
+    add({"tokens", "tokens"}, row.tokens);
+    add({"kernels", "kernels"}, to_string(row.family));
+    add({"dispatch_us", "dispatch", "(us)", 1}, in_microseconds(row.dispatch));
+    add({"combine_us", "combine", "(us)", 1}, in_microseconds(row.combine));
+    add({"ports_us", "ports", "(us)", 1, 1, wide_only}, in_microseconds(row.ports));
+    add({"layer_us", "layer", "(us)", 1}, in_microseconds(row.layer()));
+    add({"tokens_per_s", "rate", "(tok/s)", 0}, row.rate());
+    add({"busiest_port", "busiest port", "", 0, 1, wide_only}, row.port);
+    add.data("typical_error", row.error);
+    add.data("taken_over", row.taken_over);
+    add({"off", "off", "(%)", 0}, 100 * row.error);
+    add({"mark", ""}, row.best ? "best" : row.ties ? "tie" : "");
+  }
+  return table;
 }
 
-}  // namespace collsim
+std::string exchange_plan_title(const ExchangePlanRequest& request) {
+  return fmt::format("exchange of a layer: {} experts, top-k {}, hidden {}, skew {}",
+                     request.experts, request.top_k, request.layer.hidden, request.skew.name);
+}
+
+/// What rows take over from other machines, a sentence for each machine and number of ranks.
+std::vector<std::string> takings_over(const ExchangePlanRequest& request,
+                                      const ExchangePlan& plan) {
+  std::vector<std::string> notes;
+  for (const ExchangePlanRow& row : plan.rows) {
+    if (row.taken_over.empty()) continue;
+    std::string note = fmt::format("{}: constants of other runs: {}",
+                                   describe(request.alternatives[row.alternative]), row.taken_over);
+    if (std::find(notes.begin(), notes.end(), note) == notes.end())
+      notes.push_back(std::move(note));
+  }
+  return notes;
+}
+
+/// A line for each machine and number of tokens, over the ranks.
+Chart exchange_plan_chart(const std::vector<Record>& records) {
+  Chart chart{"Rate of a rank",
+              {},
+              {"ranks", AxisScale::counts},
+              {"tokens a second", AxisScale::logarithmic}};
+  for (const Record& record : records) {
+    const std::string name = fmt::format("{}, {} tokens", record["machine"].get<std::string>(),
+                                         json_text(record["tokens"]));
+    ChartSeries& line = line_called(name, chart);
+    line.points.push_back({record["ep"], record["tokens_per_s"]});
+  }
+  return chart;
+}
+
+Answer exchange_plan_answer(const ExchangePlanRequest& request, const ExchangePlan& plan,
+                            const std::string& command) {
+  Answer answer{exchange_plan_title(request), command};
+  add_trust_and_version(answer, {}, {});
+  answer.head({comment(answer.title)});
+  Table table = exchange_plan_table(request, plan);
+  AnswerSection section{"", {exchange_plan_chart(table.rows)}};
+  section.notes.push_back(comment(
+      "layer: dispatch and combine; rate: tokens of a rank that a layer exchanges in a second; "
+      "off: the median error to expect, either way; best: of as many ranks and tokens; tie: cannot "
+      "be told apart from the best"));
+  for (const std::string& note : takings_over(request, plan)) {
+    section.notes.push_back(comment(note));
+  }
+  section.tables.push_back(std::move(table));
+  answer.sections.push_back(std::move(section));
+  return answer;
+}
+
+ExchangePlanRequest read_exchange_plan(const po::variables_map& values) {
+  ExchangePlanRequest request;
+  request.ranks = parse_numbers("ep", values["ep"].as<std::string>(), 2, max_ranks_of_plan);
+  request.tokens =
+      parse_numbers("tokens", values["tokens"].as<std::string>(), 1, max_tokens_of_rank);
+  request.layer.hidden = bounded_option(values, "hidden", 1, max_hidden_size);
+  request.layer.sms = bounded_option(values, "sms", 1, max_sms_of_gpu);
+  request.layer.type = read_token_type(values["type"].as<std::string>());
+  request.experts = bounded_option(values, "experts", 1, max_experts_of_plan);
+  request.top_k = bounded_option(values, "top-k", 1, std::min(max_top_k_of_plan, request.experts));
+  request.hosts_per_token = bounded_option(values, "hosts-per-token", 1, max_ranks_of_plan);
+  request.skew = read_skew(values["skew"].as<std::string>());
+  if (values.contains("kernels")) {
+    request.family = read_kernel_family(values["kernels"].as<std::string>());
+  }
+  return request;
+}
+
+}  // namespace
+
+PlannedAnswer plan_expert_exchange(std::vector<Alternative> alternatives,
+                                   const po::variables_map& values, const std::string& command) {
+  ExchangePlanRequest request = read_exchange_plan(values);
+  request.alternatives = std::move(alternatives);
+  ExchangePlan plan = ExchangePlanner(request).plan();
+  return {exchange_plan_answer(request, plan, command), std::move(plan.warnings)};
+}
+
+}  // namespace collsim::command

@@ -26,10 +26,8 @@
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/core/warnings.h"
 #include "tools/collsim/plan/capacity_plan.h"
-#include "tools/collsim/plan/decode_plan_answer.h"
-#include "tools/collsim/plan/exchange_plan_answer.h"
 #include "tools/collsim/plan/plan_report.h"
-#include "tools/collsim/plan/step_plan_answer.h"
+#include "tools/collsim/plan/subjects.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/records.h"
 #include "tools/collsim/request/call_request.h"
@@ -109,14 +107,6 @@ double parse_parameters(const std::string& text) {
   throw InputError(fmt::format("--parameters: '{}'", text), "a number such as 175e9, 175B or 336M");
 }
 
-/// One whose parameters are known, or follow from its shape.
-TrainedModel model_of(const std::string& name) {
-  for (const TrainedModel& each : load_trained_models()) {
-    if (each.name == name) return each;
-  }
-  return {name, all_parameters(find_transformer(name)), "by its shape"};
-}
-
 std::vector<Workload> read_workloads(const po::variables_map& values) {
   std::vector<Workload> workloads;
   for (const std::string& text : items_of(values, "bytes")) {
@@ -125,7 +115,7 @@ std::vector<Workload> read_workloads(const po::variables_map& values) {
   }
   const std::string precision = values["precision"].as<std::string>();
   for (const std::string& name : items_of(values, "model")) {
-    const TrainedModel model = model_of(name);
+    const CountedModel model = count_parameters(name);
     const Bytes bytes = gradient_bytes(model.parameters, precision);
     workloads.push_back({fmt::format("{} in {}", name, precision),
                          bytes,
@@ -289,14 +279,59 @@ CapacityRequest read_plan(const po::variables_map& values) {
   return request;
 }
 
-CapacityPlan answer_of(CapacityRequest& request, std::ostream& err) {
-  Waiting waiting(err, "composing machines");
+PlannedAnswer plan_collectives(const po::variables_map& values, const std::string& command,
+                               Waiting& waiting) {
+  CapacityRequest request = read_plan(values);
   request.progress = [&](std::size_t done, std::size_t all) {
     waiting.say(fmt::format("predicting {} of {} rows", done, all));
   };
   CapacityPlan plan = plan_capacity(request);
-  request.progress = nullptr;
-  return plan;
+  const bool met =
+      std::any_of(plan.rows.begin(), plan.rows.end(), [](const PlanRow& row) { return row.meets; });
+  return {plan_answer(request, plan, values["wide"].as<bool>(), command), std::move(plan.warnings),
+          met};
+}
+
+PlannedAnswer plan_train(const po::variables_map& values, const std::string& command,
+                         Waiting& waiting) {
+  StepPlanRequest request;
+  request.alternatives = read_alternatives(values);
+  request.run = read_call(values).run;
+  request.basis = cost_basis(values);
+  request.prices = read_prices(values, request.basis);
+  request.vendor = given(values, "vendor").value_or("");
+  return plan_training(std::move(request), values, command, waiting);
+}
+
+PlannedAnswer plan_serve(const po::variables_map& values, const std::string& command,
+                         Waiting& waiting) {
+  std::vector<Alternative> alternatives = read_alternatives(values);
+  refuse_lists(alternatives, "serve");
+  waiting.say("predicting tokens");
+  return plan_decoding(std::move(alternatives), read_call(values).run, values, command);
+}
+
+PlannedAnswer plan_moe(const po::variables_map& values, const std::string& command,
+                       Waiting& waiting) {
+  std::vector<Alternative> alternatives = read_alternatives(values);
+  refuse_lists(alternatives, "moe");
+  waiting.say("predicting exchanges");
+  return plan_expert_exchange(std::move(alternatives), values, command);
+}
+
+/// Reads the options of a subject, plans and writes the answer.
+template <const Subcommand& subject, auto plan>
+int run_subject(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto values = parse_options(subject, args, out);
+  if (!values) return exit_ok;
+  heed_only(*values, subject, {""});
+  const PlannedAnswer planned = [&] {
+    Waiting waiting(err, "composing machines");
+    return plan(*values, command_text(std::string(subject.name), args), waiting);
+  }();
+  print_warnings(planned.warnings, err);
+  write_answer(format_option(*values), planned.answer, out);
+  return planned.met ? exit_ok : exit_answer_is_no;
 }
 
 extern const Subcommand plan_train_subcommand;
@@ -317,20 +352,6 @@ std::string counted_and_priced() {
 std::map<std::string, OptionValue> plan_values(std::map<std::string, OptionValue> others) {
   others.insert({{"nodes", text("LIST")}, {"placement", text("WHERE", "packed")}});
   return others;
-}
-
-int plan_train(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  const auto parsed = parse_options(plan_train_subcommand, args, out);
-  if (!parsed) return exit_ok;
-  const po::variables_map& values = *parsed;
-  StepPlanRequest request = read_step_plan(values);
-  request.alternatives = read_alternatives(values);
-  add_faulty_machines(request.alternatives, values);
-  request.run = read_call(values).run;
-  request.basis = cost_basis(values);
-  request.prices = read_prices(values, request.basis);
-  request.vendor = given(values, "vendor").value_or("");
-  return answer_step_plan(request, values, command_text("plan train", args), out, err);
 }
 
 const Subcommand plan_train_subcommand{
@@ -358,17 +379,8 @@ const Subcommand plan_train_subcommand{
                        "repair-time spares fault by-speed"}},
     .formats = formats_with_page(),
     .values = plan_values({{"precision", text("TYPE", "bf16")}}),
-    .run = plan_train,
+    .run = run_subject<plan_train_subcommand, plan_train>,
 };
-
-int plan_serve(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  const auto values = parse_options(plan_serve_subcommand, args, out);
-  if (!values) return exit_ok;
-  std::vector<Alternative> alternatives = read_alternatives(*values);
-  refuse_lists(alternatives, "serve");
-  return answer_decode_plan(std::move(alternatives), read_call(*values).run, *values,
-                            command_text("plan serve", args), out, err);
-}
 
 const Subcommand plan_serve_subcommand{
     .name = "plan serve",
@@ -389,17 +401,8 @@ const Subcommand plan_serve_subcommand{
                {"batch", text("LIST", "1,32")},
                {"context", number(1024)},
                {"kernels", text("NAME", "vllm")}},
-    .run = plan_serve,
+    .run = run_subject<plan_serve_subcommand, plan_serve>,
 };
-
-int plan_moe(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  const auto values = parse_options(plan_moe_subcommand, args, out);
-  if (!values) return exit_ok;
-  std::vector<Alternative> alternatives = read_alternatives(*values);
-  refuse_lists(alternatives, "moe");
-  return answer_exchange_plan(std::move(alternatives), *values, command_text("plan moe", args), out,
-                              err);
-}
 
 const Subcommand plan_moe_subcommand{
     .name = "plan moe",
@@ -423,7 +426,7 @@ const Subcommand plan_moe_subcommand{
                {"ep", text("LIST", "8,16,32,64")},
                {"tokens", text("LIST", "128,4096")},
                {"type", text("fp8|bf16|nvfp4", "fp8")}},
-    .run = plan_moe,
+    .run = run_subject<plan_moe_subcommand, plan_moe>,
 };
 
 constexpr std::array<std::reference_wrapper<const Subcommand>, 3> subjects{
@@ -440,18 +443,7 @@ int run_plan(std::span<const std::string> args, std::ostream& out, std::ostream&
     const Subcommand* const subject = find_subcommand(subjects, args.front());
     if (subject != nullptr) return subject->run(args.subspan(1), out, err);
   }
-  const auto values = parse_options(plan_subcommand, args, out);
-  if (!values) return exit_ok;
-  heed_only(*values, plan_subcommand, {""});
-  CapacityRequest request = read_plan(*values);
-  const CapacityPlan plan = answer_of(request, err);
-  print_warnings(plan.warnings, err);
-  const bool wide = (*values)["wide"].as<bool>();
-  write_answer(format_option(*values), plan_answer(request, plan, wide, command_text("plan", args)),
-               out);
-  const bool met =
-      std::any_of(plan.rows.begin(), plan.rows.end(), [](const PlanRow& row) { return row.meets; });
-  return met ? exit_ok : exit_answer_is_no;
+  return run_subject<plan_subcommand, plan_collectives>(args, out, err);
 }
 
 const Subcommand plan_subcommand{

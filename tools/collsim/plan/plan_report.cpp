@@ -445,7 +445,7 @@ void add_plan(const CapacityRequest& request, const CapacityPlan& plan, bool wid
   section.tables.push_back(std::move(table));
   section.after = comments(notes);
   answer.sections.push_back(std::move(section));
-  answer.draw([&](std::ostream& out) { print_plan_chart(request, plan, out); });
+  answer.draw([request, plan](std::ostream& out) { print_plan_chart(request, plan, out); });
 }
 
 }  // namespace collsim::command

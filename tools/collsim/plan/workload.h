@@ -9,16 +9,6 @@
 
 namespace collsim {
 
-/// A model whose gradients are to be reduced.
-struct TrainedModel {
-  std::string name;  ///< "gpt-3-175b"
-  double parameters = 0;
-  std::string source;  ///< of their number
-};
-
-/// Those of models/data/workloads.yaml, in its order. Throws InputError.
-std::vector<TrainedModel> load_trained_models();
-
 /// Bytes of one number in "fp32", "fp16" or "bf16". Throws InputError for any other text.
 std::int64_t bytes_of_precision(std::string_view precision);
 

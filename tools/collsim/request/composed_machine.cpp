@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/imports/import.h"
+#include "models/machine/gpu_generation.h"
 #include "models/recordings/readers.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
@@ -17,32 +18,11 @@ namespace collsim {
 
 namespace {
 
-/// What servers of a generation of GPUs mostly have. Fabrics by the NICs that were sold with them:
-/// ConnectX-5 with Volta, -6 with Ampere, -7 with Hopper and Blackwell, -8 with B300.
-struct Generation {
-  int compute_capability;
-  std::string_view board;  ///< of eight GPUs with NVLink; empty: there are only cards
-  std::string_view infiniband;
-  std::string_view roce;
-  std::string_view efa;
-};
-constexpr std::array generations{
-    Generation{60, "", "edr-fat-tree", "roce-100g", "efa-100g"},
-    Generation{70, "dgx-1-v100", "edr-fat-tree", "roce-100g", "efa-100g"},
-    Generation{75, "", "edr-fat-tree", "roce-100g", "efa-100g"},
-    Generation{80, "dgx-a100", "hdr-fat-tree", "roce-200g", "efa-100g"},
-    Generation{86, "", "hdr-fat-tree", "roce-100g", "efa-100g"},
-    Generation{89, "", "hdr-fat-tree", "roce-100g", "efa-100g"},
-    Generation{90, "dgx-h100", "ndr-rail-optimised", "roce-400g", "efa-400g"},
-    Generation{100, "dgx-b200", "ndr-rail-optimised", "roce-400g", "efa-400g"},
-    Generation{103, "hgx-b300", "xdr-rail-optimised", "roce-800g", "efa-800g"},
-    Generation{120, "", "ndr-fat-tree", "roce-400g", "efa-400g"},
-};
-
-const Generation& generation_of(int compute_capability) {
-  const Generation* last = generations.data();
-  for (const Generation& each : generations) {
-    if (each.compute_capability <= compute_capability) last = &each;
+const GpuGeneration& generation_of(int compute_capability) {
+  const auto generations = gpu_generations();
+  const GpuGeneration* last = generations.data();
+  for (const GpuGeneration& each : generations) {
+    if (each.first <= compute_capability) last = &each;
   }
   return *last;
 }
@@ -79,25 +59,11 @@ void replace_gpus(NodeTemplate& node, const GpuModel& model) {
   }
 }
 
-/// Hosts of GPUs that sit in no board of their generation, those of fewer GPUs first.
-struct OwnBoard {
-  std::string_view gpu;
-  std::uint32_t gpus;
-  std::string_view board;
-};
-constexpr std::array own_boards{
-    OwnBoard{"GB300", 72, "gb300-nvl72"}, OwnBoard{"GB200", 72, "gb200-nvl72"},
-    OwnBoard{"GH200", 1, "gh200"},        OwnBoard{"GH200", 4, "gh200-4"},
-    OwnBoard{"H800", 8, "hgx-h800"},      OwnBoard{"H200", 8, "dgx-h200"},
-    OwnBoard{"V100", 8, "dgx-1-v100"},    OwnBoard{"V100", 16, "dgx-2"},
-};
-
 /// The board with NVLink on which so many of those GPUs sit; empty where there is none.
 std::string_view board_with_nvlink(const GpuModel& model, std::uint32_t gpus) {
   constexpr std::uint32_t gpus_of_a_board = 8;
-  for (const OwnBoard& each : own_boards) {
-    if (each.gpu == model.name && gpus <= each.gpus) return each.board;
-  }
+  const std::string_view own = own_board(model, gpus);
+  if (!own.empty()) return own;
   return gpus <= gpus_of_a_board ? generation_of(model.compute_capability).board : "";
 }
 
@@ -213,7 +179,7 @@ class Composer {
   /// The fabric's name, or empty where the board's own is right.
   std::string fabric_name() {
     if (!hints_.fabric.empty()) return hints_.fabric;
-    const Generation& generation =
+    const GpuGeneration& generation =
         generation_of(model_ == nullptr ? 80 : model_->compute_capability);
     const std::string_view kind = kind_of_network(facts_);
     if (kind.empty()) guess("InfiniBand between hosts");

@@ -10,6 +10,7 @@
 #include "sim/base/data_directory.h"
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
+#include "sim/base/number.h"
 #include "sim/base/text.h"
 #include "sim/base/text_file.h"
 
@@ -252,7 +253,15 @@ std::vector<Transformer> models_of(const YamlMapping& file) {
 
 YamlMapping shipped_models() {
   return load_yaml(shipped_file("transformers", "models/data"), "transformers")
-      .mapping({"models", "families"});
+      .mapping({"models", "families", "counted"});
+}
+
+double read_parameters(const YamlValue& value) {
+  constexpr double max_parameters = 1e14;
+  const std::string text = value.string();
+  const double number = parse_number<double>(text).value_or(0);
+  if (number >= 1 && number <= max_parameters) return number;
+  value.fail(fmt::format("'{}' is not a number of parameters", text), "such as 25.6e6 or 175e9");
 }
 
 /// What configurations of a kind leave out (models/data/transformers.yaml).
@@ -345,6 +354,23 @@ std::vector<Transformer> load_transformers() {
 Transformer find_transformer(std::string_view name) {
   if (names_file(name)) return read_model_file(name);
   return named_model(load_transformers(), name, "");
+}
+
+std::vector<CountedModel> load_counted_models() {
+  std::vector<CountedModel> models;
+  for (const YamlValue& each : shipped_models().at("counted").sequence()) {
+    const YamlMapping keys = each.mapping({"name", "parameters", "source"});
+    models.push_back({keys.at("name").string(), read_parameters(keys.at("parameters")),
+                      keys.at("source").string()});
+  }
+  return models;
+}
+
+CountedModel count_parameters(const std::string& name) {
+  for (CountedModel& each : load_counted_models()) {
+    if (each.name == name) return std::move(each);
+  }
+  return {name, all_parameters(find_transformer(name)), "by its shape"};
 }
 
 Transformer read_transformer(const TextFile& text, std::string_view name) {

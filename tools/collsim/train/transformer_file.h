@@ -17,6 +17,18 @@ std::vector<Transformer> load_transformers();
 /// mistake, or with similar names.
 Transformer find_transformer(std::string_view name);
 
+/// A model by the number of its parameters.
+struct CountedModel {
+  std::string name;  ///< "gpt-3-175b"
+  double parameters = 0;
+  std::string source;  ///< of their number
+};
+
+/// The shipped ones whose number is published, which need no shape. Throws InputError.
+std::vector<CountedModel> load_counted_models();
+/// The one of that name, else that of find_transformer(), whose parameters follow from its shape.
+CountedModel count_parameters(const std::string& name);
+
 /// The model of such a file: of ours the one of that name, or its only one. Those of a config.json
 /// have no name. Throws InputError likewise.
 Transformer read_transformer(const TextFile& text, std::string_view name = {});

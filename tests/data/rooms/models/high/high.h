@@ -1,2 +1,2 @@
-#include "sim/low/low.h"
 #include "sim/low/inside.h"
+#include "sim/low/low.h"
