@@ -69,9 +69,8 @@ std::vector<double> speeds_of(const CallCompiler& compiler) {
   return speeds;
 }
 
-MachineView::MachineView(const CallCompiler& compiler, Seconds at, KnownWays* ways)
+MachineView::MachineView(const CallCompiler& compiler, Seconds at)
     : compiler_(compiler),
-      ways_(ways),
       nodes_(compiler.nccl()->rank_nodes()),
       alike_(compiler.nccl()->has_like_hosts()) {
   const MachineFaults& faults = compiler.spec().faults;
@@ -86,21 +85,6 @@ MachineView::MachineView(const CallCompiler& compiler, Seconds at, KnownWays* wa
   }
   if (alike_ && alike > 0) weight_ = static_cast<double>(nodes - touched_.size()) / alike;
   speed_ = speeds_of(compiler);
-}
-
-HopWires MachineView::wires(std::optional<NcclAlgorithm> algorithm) const {
-  return {compiler_.topology(),
-          compiler_.spec().gpus,
-          compiler_.cost_of(algorithm),
-          compiler_.hop_rules(algorithm),
-          states_,
-          ways_of(algorithm)};
-}
-
-std::unique_ptr<HopWires> MachineView::kept_wires(std::optional<NcclAlgorithm> algorithm) const {
-  return std::make_unique<HopWires>(compiler_.topology(), compiler_.spec().gpus,
-                                    compiler_.cost_of(algorithm), compiler_.hop_rules(algorithm),
-                                    states_, ways_of(algorithm));
 }
 
 std::vector<Rank> MachineView::touched_ranks() const {

@@ -1,13 +1,9 @@
 #pragma once
 
-#include <memory>
-#include <optional>
 #include <set>
 #include <vector>
 
 #include "models/call/call_compiler.h"
-#include "models/machine/hop_wires.h"
-#include "models/machine/known_ways.h"
 #include "models/machine/link_state.h"
 
 namespace collsim {
@@ -31,12 +27,9 @@ std::set<Rank> touched_nodes(const CallCompiler& compiler);
 /// where the same of their GPUs take part; else each is looked at.
 class MachineView {
  public:
-  /// The compiler must outlive it, and so must `ways`; null: each search begins anew.
-  MachineView(const CallCompiler& compiler, Seconds at, KnownWays* ways = nullptr);
+  /// The compiler must outlive it.
+  MachineView(const CallCompiler& compiler, Seconds at);
 
-  /// Single hops of an algorithm on it; without one, of sends and receives.
-  HopWires wires(std::optional<NcclAlgorithm> algorithm) const;
-  std::unique_ptr<HopWires> kept_wires(std::optional<NcclAlgorithm> algorithm) const;
   /// Links that faults have changed.
   const LinkStates& states() const { return states_; }
   Rank node_of(Rank rank) const { return nodes_.node_of(rank); }
@@ -48,6 +41,8 @@ class MachineView {
   /// Whether a hop is looked at: those that begin at nodes that are shown, and those that end at
   /// one that faults touch, wherever they come from.
   bool shows_hop(Rank from, Rank to) const { return shows(node_of(from)) || touches(node_of(to)); }
+  /// Whether there are nodes that are not looked at.
+  bool shows_some() const { return alike_ && compiler_.nccl()->nodes() > window_of_nodes; }
   /// Whether all nodes have the same GPUs in the call.
   bool has_like_nodes() const { return alike_; }
   /// How many nodes a node that is shown stands for.
@@ -66,14 +61,9 @@ class MachineView {
   double speed(Rank rank) const { return speed_.empty() ? 1 : speed_[rank]; }
   /// Of the slowest rank.
   double min_speed() const;
-  /// What is remembered of an algorithm's hops; null: nothing.
-  KnownWays::OfAlgorithm* ways_of(std::optional<NcclAlgorithm> algorithm) const {
-    return ways_ != nullptr ? &ways_->of(algorithm) : nullptr;
-  }
 
  private:
   const CallCompiler& compiler_;
-  KnownWays* ways_;
   RankNodes nodes_;
   bool alike_;
   LinkStates states_;

@@ -14,13 +14,13 @@
 #include "models/call/far_above.h"
 #include "models/call/machine_view.h"
 #include "models/estimate/hop_classes.h"
+#include "models/estimate/known_hops.h"
 #include "models/estimate/message_shapes.h"
 #include "models/estimate/pat_time.h"
 #include "models/estimate/ring_shapes.h"
 #include "models/estimate/stripe_shapes.h"
 #include "models/estimate/textbook_estimator.h"
 #include "models/estimate/tree_shapes.h"
-#include "models/machine/hop_wires.h"
 #include "sim/base/input_error.h"
 #include "sim/cost/warps.h"
 
@@ -31,11 +31,12 @@ class Estimator::Forms {
  public:
   Forms(const CallCompiler& compiler, Seconds at, KnownHops* known)
       : compiler_(compiler),
-        view_(compiler, at, known == nullptr ? nullptr : &known->ways),
-        rings_(compiler, view_, kinds_),
-        trees_(compiler, view_, kinds_, known == nullptr ? nullptr : &known->trees),
-        stripes_(compiler, view_, kinds_, known == nullptr ? nullptr : &known->stripes),
-        messages_(compiler, view_, kinds_) {}
+        view_(compiler, at),
+        hops_(compiler, view_, known, kinds_),
+        rings_(compiler, hops_),
+        trees_(compiler, hops_),
+        stripes_(compiler, hops_),
+        messages_(compiler, hops_) {}
 
   /// Were the machine so all the time.
   Prediction estimate(Bytes size, const NcclDecision& decision);
@@ -61,6 +62,8 @@ class Estimator::Forms {
   const CallCompiler& compiler_;
   MachineView view_;
   std::set<LinkKind> kinds_;  // of hops so far
+  CallHops hops_;
+  std::optional<RingPrograms> ring_programs_;
   RingShapes rings_;
   TreeShapes trees_;
   StripeShapes stripes_;
@@ -97,8 +100,11 @@ FormulaTime Estimator::Forms::ring(const NcclDecision& decision, const NcclChunk
   const NcclShare& share = cut.shares.front();
   const auto channels = static_cast<std::uint32_t>(cut.shares.size());
   RingCall call;
-  call.collective = under_nccl(compiler_.spec().collective);
-  call.in_place = compiler_.spec().run.in_place;
+  if (!ring_programs_) {
+    ring_programs_ = ring_programs(under_nccl(compiler_.spec().collective), compiler_.ranks(),
+                                   compiler_.spec().run.in_place);
+  }
+  call.programs = &*ring_programs_;
   call.ranks = compiler_.ranks();
   call.loops = share.loops;
   call.full = static_cast<double>(share.full.count);
@@ -122,7 +128,7 @@ FormulaTime Estimator::Forms::ring(const NcclDecision& decision, const NcclChunk
           .startup(decision.call.protocol, compiler_.spec().collective, channels, decision.warps)
           .value;
   call.calls = compiler_.calls();
-  if (has_root(call.collective)) call.turn = rings_.turn(channels);
+  if (!ring_programs_->in_step) call.turn = rings_.turn(channels);
   FormulaTime longest;
   for (const Ring& ring : rings_.rings(used_channels(cut))) {
     longest = longer(longest, ring_time(ring, costs(decision.call.protocol), call));
@@ -139,41 +145,34 @@ FormulaTime Estimator::Forms::tree(const PipelineCall& call, const NcclChunking&
 }
 
 /// Every rank is at every place in some tree: the hop that leaves least, of the first few ranks and
-/// of those that faults touch, stands for all.
+/// of those that faults touch, stands for all. All of them are at the same time.
 PatShape Estimator::Forms::pat_shape(std::uint32_t channels) {
   PatShape shape;
   const Rank ranks = compiler_.ranks();
-  HopWires wires = view_.wires(NcclAlgorithm::pat);
-  LinkUsers users(wires);
   shape.collective = compiler_.spec().collective;
   shape.in_place = compiler_.spec().run.in_place;
   shape.ranks = ranks;
   shape.speed = view_.min_speed();
-  std::vector<Wire> laid;
-  const auto lay = [&](std::uint32_t channel, Rank from) {
-    const Wire& wire = laid.emplace_back(wires.lay(channel, from, (from + 1) % ranks));
-    users.add(wire);
-    shape.slowest = std::max(shape.slowest, wire.kind);
-    kinds_.insert(wire.kind);
-  };
-  const Rank first = std::min(ranks, window_of_nodes);
+  AlgorithmHops own = hops_.none(NcclAlgorithm::pat);
+  LaidHops& laid = own.laid;
   for (std::uint32_t channel = 0; channel < channels; ++channel) {
-    for (Rank from = 0; from < first; ++from) lay(channel, from);
-    for (Rank from = first; from < ranks; ++from) {
-      if (view_.touches_hop(from, (from + 1) % ranks)) lay(channel, from);
+    for (Rank from = 0; from < ranks; ++from) {
+      const Rank to = (from + 1) % ranks;
+      if (from < window_of_nodes || view_.touches_hop(from, to)) laid.lay(channel, from, to);
     }
   }
-  const auto class_of = [&](const Wire& wire) {
-    return hop_class(wire, users, [&](ResourceId id) { return users.of(id); });
-  };
-  const Wire* longest = &laid.front();
-  for (const Wire& wire : laid) {
-    if (longest->latency < wire.latency) longest = &wire;
+  const HopClasses classes(laid, {channels, 1}, std::vector<std::uint32_t>(channels));
+  const LinkConditions now = hops_.now(laid);
+  kinds_.insert(classes.kinds().begin(), classes.kinds().end());
+  shape.slowest = *classes.kinds().rbegin();
+  LaidHops::Id longest = 0;
+  for (LaidHops::Id hop = 0; hop < laid.size(); ++hop) {
+    if (laid.latency(longest, now) < laid.latency(hop, now)) longest = hop;
   }
-  shape.hop = class_of(*longest);
-  for (const Wire& wire : laid) {
-    if (!wires.is_changed(wire)) continue;
-    const HopClass changed = class_of(wire);
+  shape.hop = classes.of(longest, now);
+  for (LaidHops::Id hop = 0; hop < laid.size(); ++hop) {
+    if (!laid.is_changed(hop, now)) continue;
+    const HopClass changed = classes.of(hop, now);
     if (changed.share(1) < shape.hop.share(1)) shape.hop = changed;
   }
   if (shape.hop.network_users > 0) shape.hop.sends = shape.hop.receives = channels;

@@ -3,28 +3,16 @@
 #include <algorithm>
 #include <compare>
 #include <cstdint>
-#include <functional>
-#include <limits>
-#include <map>
 #include <optional>
-#include <span>
-#include <type_traits>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "models/estimate/call_time.h"
-#include "models/machine/hop_wires.h"
-#include "sim/execution/wiring.h"
+#include "models/machine/laid_hops.h"
 #include "sim/nccl/nccl_chunking.h"
 
 namespace collsim {
-
-/// A hop on the machine.
-struct LaidHop {
-  Rank from = 0;
-  Rank to = 0;
-  Wire wire;
-};
 
 /// The channels that a call uses: the first so many, of which the last may carry less than the
 /// others.
@@ -39,75 +27,71 @@ struct UsedChannels {
 /// ones; among many channels it does not count.
 UsedChannels used_channels(const NcclChunking& cut);
 
-/// Counts who uses the links of wires, by ResourceId.
-class LinkUsers {
- public:
-  explicit LinkUsers(const HopWires& wires) : wires_(wires) {}
-
-  void add(const Wire& wire, double weight = 1);
-  double of(ResourceId resource) const { return users_[resource]; }
-  void set(ResourceId resource, double users) { users_[resource] = users; }
-  /// The longest that a byte of every user takes on one of them, in seconds.
-  double busiest() const;
-  const HopWires& wires() const { return wires_; }
-
- private:
-  const HopWires& wires_;
-  std::vector<double> users_;
-};
-
-/// The resource on which each user has least, if there is one: `rate_of(resource)` is what each
-/// has.
-template <typename RateOf>
-std::optional<ResourceId> narrowest_of(std::span<const ResourceId> resources,
-                                       const RateOf& rate_of) {
-  std::optional<ResourceId> narrowest;
-  double least = std::numeric_limits<double>::infinity();
-  for (const ResourceId resource : resources) {
-    const double each = rate_of(resource);
-    if (each >= least) continue;
-    least = each;
-    narrowest = resource;
-  }
-  return narrowest;
-}
-
-/// The class of a wire: what of it is shared most. `together_on` says of that resource how many of
-/// its users are as far as the wire's own. Of a proxy's thread it knows nothing yet.
-HopClass hop_class(const Wire& wire, const LinkUsers& users,
-                   const std::function<double(ResourceId narrowest)>& together_on);
-
 /// Whether hops are of one class, but for rounding.
 bool alike(const HopClass& one, const HopClass& other);
 
-/// The channels that have the same key, by rising key: those are in step.
-template <typename KeyOf>
-std::vector<std::vector<std::uint32_t>> channels_in_step(std::uint32_t channels,
-                                                         const KeyOf& key_of) {
-  std::map<std::decay_t<decltype(key_of(0U))>, std::vector<std::uint32_t>> by_key;
-  for (std::uint32_t channel = 0; channel < channels; ++channel) {
-    by_key[key_of(channel)].push_back(channel);
-  }
-  std::vector<std::vector<std::uint32_t>> in_step;
-  in_step.reserve(by_key.size());
-  for (auto& [key, alike_channels] : by_key) in_step.push_back(std::move(alike_channels));
-  return in_step;
-}
+/// What the hops of a call's channels are, and what they share with each other: found once on the
+/// healthy machine. Refers to the hops.
+class HopClasses {
+ public:
+  using Id = LaidHops::Id;
 
-/// The unlike shapes of the channels that carry as much as the others. `shape_of(channel, in_step)`
-/// looks at one of those that are in step.
+  /// Of all hops that are laid of the channels. `schedules`: the plan's, by channel.
+  HopClasses(const LaidHops& hops, const UsedChannels& channels,
+             const std::vector<std::uint32_t>& schedules);
+
+  /// Of the links that they use.
+  const std::set<LinkKind>& kinds() const { return kinds_; }
+  HopClass of(Id hop) const { return hops_of_[hop].healthy; }
+  /// The same on a machine with faults.
+  HopClass of(Id hop, const LinkConditions& now) const;
+
+ private:
+  /// The links of a hop on which each user has least: up to a proxy's buffer, and from there on.
+  struct NarrowLinks {
+    std::optional<ResourceId> to_proxy;
+    std::optional<ResourceId> network;
+  };
+  struct SharedHop {
+    HopClass healthy;
+    NarrowLinks narrow;
+    double together = 0;             ///< of its users those that are at the same time
+    double together_in_network = 0;  ///< likewise
+    std::uint32_t first = 0;         ///< of the hops at the same time, among all in that order
+    std::uint32_t end = 0;
+  };
+  /// What the threads of proxies send and receive, by rank.
+  struct Tasks {
+    std::vector<double> sends;
+    std::vector<double> receives;
+  };
+
+  Tasks count(const UsedChannels& channels);
+  void order_by_time(const UsedChannels& channels, const std::vector<std::uint32_t>& schedules);
+  void find(std::uint32_t first, std::uint32_t end, const LinkConditions& healthy,
+            const Tasks& tasks);
+  HopClass alone(Id hop, const Tasks& tasks) const;
+  NarrowLinks narrow_links(Id hop, const LinkConditions& now) const;
+  double together_on(ResourceId resource, Id hop) const;
+  void set_shares(HopClass& hop_class, const SharedHop& hop, const LinkConditions& now) const;
+
+  const LaidHops* hops_;
+  std::set<LinkKind> kinds_;
+  std::vector<double> users_;            // by ResourceId
+  std::vector<SharedHop> hops_of_;       // by Id
+  std::vector<Id> by_time_;              // those at the same time beside each other
+  std::vector<std::uint32_t> together_;  // by ResourceId; 0 but while hops are looked at
+};
+
+/// The unlike shapes of the channels that carry as much as the others.
 template <typename Shape, typename ShapeOf>
-std::vector<Shape> unlike_shapes(const UsedChannels& channels,
-                                 const std::vector<std::vector<std::uint32_t>>& in_step,
-                                 const ShapeOf& shape_of) {
+std::vector<Shape> unlike_shapes(const UsedChannels& channels, const ShapeOf& shape_of) {
   std::vector<Shape> shapes;
-  for (const std::vector<std::uint32_t>& alike_channels : in_step) {
-    for (const std::uint32_t channel : alike_channels) {
-      if (channels.weight(channel) < 1) continue;  // done before the others
-      Shape one = shape_of(channel, alike_channels);
-      if (std::find(shapes.begin(), shapes.end(), one) == shapes.end()) {
-        shapes.push_back(std::move(one));
-      }
+  for (std::uint32_t channel = 0; channel < channels.count; ++channel) {
+    if (channels.weight(channel) < 1) continue;  // done before the others
+    Shape one = shape_of(channel);
+    if (std::find(shapes.begin(), shapes.end(), one) == shapes.end()) {
+      shapes.push_back(std::move(one));
     }
   }
   return shapes;

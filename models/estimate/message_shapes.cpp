@@ -8,8 +8,6 @@
 #include <tuple>
 #include <utility>
 
-#include "models/estimate/hop_classes.h"
-#include "models/machine/hop_wires.h"
 #include "sim/base/division.h"
 #include "sim/nccl/nccl_point_to_point.h"
 
@@ -27,16 +25,15 @@ struct Tasks {
 /// Counts what messages ask of links, thread blocks and the threads of proxies.
 class MessageCount {
  public:
-  MessageCount(const CallCompiler& compiler, HopWires& wires, std::uint32_t parts)
+  MessageCount(const CallCompiler& compiler, LaidHops& laid, std::uint32_t parts)
       : topology_(compiler.topology()),
-        wires_(wires),
+        laid_(laid),
         rounds_(compiler.placement(), compiler.nccl()->point_to_point().channels),
-        users_(wires),
         parts_(parts) {}
 
   /// `weight` such messages.
   void add(Rank from, Rank to, double weight = 1) {
-    add_wires(from, to, weight);
+    add_hops(from, to, weight);
     if (from == to) return;
     for (std::uint32_t part = 0; part < parts_; ++part) {
       const std::uint32_t channel = rounds_.channel(from, to, part);
@@ -46,16 +43,16 @@ class MessageCount {
   }
 
   /// What they ask of links and of the threads of proxies.
-  void add_wires(Rank from, Rank to, double weight) {
+  void add_hops(Rank from, Rank to, double weight) {
     if (from == to) return;
     for (std::uint32_t part = 0; part < parts_; ++part) {
       const std::uint32_t channel = rounds_.channel(from, to, part);
-      const Wire wire = wires_.lay(channel, from, to);
-      users_.add(wire, weight);
+      const LaidHops::Id hop = laid_.lay(channel, from, to);
+      users_.resize(laid_.resource_count());
+      for (const ResourceId resource : laid_.resources(hop)) users_[resource] += weight;
+      counted_.push_back(hop);
       channels_.insert(channel);
-      kinds_.insert(wire.kind);
-      latency_ = std::max(latency_, wire.latency.value);
-      if (wire.network.empty()) continue;
+      if (laid_.network(hop).empty()) continue;
       threads_[from].sends += weight;
       threads_[to].receives += weight;
     }
@@ -80,8 +77,7 @@ class MessageCount {
     }
   }
 
-  MessageShape shape(const ProxyConstants& proxy) const;
-  const std::set<LinkKind>& kinds() const { return kinds_; }
+  MessageShape shape(const ProxyConstants& proxy, CallHops& hops) const;
   std::uint32_t channels() const { return static_cast<std::uint32_t>(channels_.size()); }
 
  private:
@@ -98,16 +94,15 @@ class MessageCount {
   std::optional<Bundle> bundle_of(ResourceId resource);
 
   const Topology& topology_;
-  HopWires& wires_;
+  LaidHops& laid_;
   MessageRounds rounds_;
-  LinkUsers users_;
+  std::vector<double> users_;  // by ResourceId
   std::uint32_t parts_;
   std::map<std::pair<Rank, std::uint32_t>, Tasks> blocks_;
   std::map<Rank, Tasks> threads_;
   std::map<DeviceId, Level> levels_;
   std::set<std::uint32_t> channels_;
-  std::set<LinkKind> kinds_;
-  double latency_ = 0;
+  std::vector<LaidHops::Id> counted_;
 };
 
 bool MessageCount::has_nodes(DeviceId at) const {
@@ -130,7 +125,7 @@ const MessageCount::Level& MessageCount::level_of(DeviceId at) {
 
 /// Nothing for links of nodes, and for cables that go neither up nor down.
 std::optional<MessageCount::Bundle> MessageCount::bundle_of(ResourceId resource) {
-  const ResourceOrigin& origin = wires_.origin(resource);
+  const ResourceOrigin& origin = laid_.origin(resource);
   if (origin.shared) return std::nullopt;
   const Link link = topology_.link(origin.id);
   if (topology_.node_of(link.from) >= 0 || topology_.node_of(link.to) >= 0) return std::nullopt;
@@ -145,27 +140,31 @@ std::optional<MessageCount::Bundle> MessageCount::bundle_of(ResourceId resource)
 void MessageCount::even_out(double weight) {
   std::vector<std::pair<ResourceId, Bundle>> cables;
   std::map<Bundle, std::pair<double, double>> sums;  // users, and what carries them
-  for (ResourceId resource = 0; resource < wires_.resources(); ++resource) {
-    const auto bundle = bundle_of(resource);
-    if (!bundle || users_.of(resource) == 0) continue;
+  for (ResourceId resource = 0; resource < users_.size(); ++resource) {
+    const auto bundle = users_[resource] == 0 ? std::nullopt : bundle_of(resource);
+    if (!bundle) continue;
     cables.emplace_back(resource, *bundle);
     auto& [users, rate] = sums[*bundle];
-    users += users_.of(resource);
-    rate += wires_.nominal(resource).value;
+    users += users_[resource];
+    rate += laid_.nominal(resource);
   }
   for (const auto& [resource, bundle] : cables) {
     const auto& [users, rate] = sums.at(bundle);
-    const double mean = users / rate * wires_.nominal(resource).value;
-    const double above = users_.of(resource) - mean;
-    if (above > 0) users_.set(resource, mean + above / std::sqrt(weight));
+    const double mean = users / rate * laid_.nominal(resource);
+    const double above = users_[resource] - mean;
+    if (above > 0) users_[resource] = mean + above / std::sqrt(weight);
   }
 }
 
-MessageShape MessageCount::shape(const ProxyConstants& proxy) const {
+MessageShape MessageCount::shape(const ProxyConstants& proxy, CallHops& hops) const {
   MessageShape shape;
-  shape.latency = latency_;
-  shape.link_load = users_.busiest();
-  if (!kinds_.empty()) shape.kind = *kinds_.rbegin();
+  const LinkConditions now = hops.now(laid_);
+  shape.link_load = laid_.busiest(users_, now);
+  for (const LaidHops::Id hop : counted_) {
+    shape.latency = std::max(shape.latency, laid_.latency(hop, now));
+    shape.kind = std::max(shape.kind, laid_.hop(hop).kind);
+    hops.add_kind(laid_.hop(hop).kind);
+  }
   shape.slowest = shape.kind;
   for (const auto& [block, tasks] : blocks_) {
     if (tasks.sends + tasks.receives > shape.block_sends + shape.block_receives) {
@@ -251,8 +250,8 @@ void count_all_pairs(const CallCompiler& compiler, const MachineView& view, Mess
   const Rank stride = even_stride(divide_up(std::uint64_t{ranks} * rows, max_pairs), per_node);
   for (Rank one = 0; one < rows; ++one) {
     for (Rank other = one % stride; other < ranks; other += stride) {
-      count.add_wires(one, other, stride);
-      if (other >= rows) count.add_wires(other, one, stride);
+      count.add_hops(one, other, stride);
+      if (other >= rows) count.add_hops(other, one, stride);
     }
   }
   for (const Rank one : view.touched_ranks()) {
@@ -260,8 +259,8 @@ void count_all_pairs(const CallCompiler& compiler, const MachineView& view, Mess
     for (Rank other = one % stride; other < ranks; other += stride) {
       // Pairs of two such ranks, or of one and a row's, are counted by the other.
       if (other < rows || (other < one && view.touches(view.node_of(other)))) continue;
-      count.add_wires(one, other, stride);
-      count.add_wires(other, one, stride);
+      count.add_hops(one, other, stride);
+      count.add_hops(other, one, stride);
     }
   }
   if (stride > 1) count.even_out(stride);
@@ -272,8 +271,7 @@ void count_all_pairs(const CallCompiler& compiler, const MachineView& view, Mess
 MessageShapes::Laid MessageShapes::made(std::uint32_t parts) {
   const CallSpec& spec = compiler_.spec();
   const Rank ranks = compiler_.ranks();
-  HopWires wires = view_.wires(std::nullopt);
-  MessageCount count(compiler_, wires, parts);
+  MessageCount count(compiler_, hops_.laid(std::nullopt), parts);
   if (spec.collective == Collective::send_recv) {
     count_ring(view_, ranks, count);
   } else if (spec.collective == Collective::gather || spec.collective == Collective::scatter) {
@@ -281,8 +279,7 @@ MessageShapes::Laid MessageShapes::made(std::uint32_t parts) {
   } else {
     count_all_pairs(compiler_, view_, count);
   }
-  kinds_.insert(count.kinds().begin(), count.kinds().end());
-  MessageShape shape = count.shape(compiler_.cost().proxy);
+  MessageShape shape = count.shape(compiler_.cost().proxy, hops_);
   shape.speed = view_.min_speed();
   return {shape, count.channels()};
 }

@@ -2,10 +2,10 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 
 #include "models/call/call_compiler.h"
 #include "models/call/machine_view.h"
+#include "models/estimate/known_hops.h"
 #include "models/estimate/message_time.h"
 
 namespace collsim {
@@ -18,9 +18,9 @@ class MessageShapes {
     std::uint32_t channels = 0;  ///< that carry messages
   };
 
-  /// Adds the kinds of links that messages use to `kinds`. Refers to all.
-  MessageShapes(const CallCompiler& compiler, const MachineView& view, std::set<LinkKind>& kinds)
-      : compiler_(compiler), view_(view), kinds_(kinds) {}
+  /// Refers to both.
+  MessageShapes(const CallCompiler& compiler, CallHops& hops)
+      : compiler_(compiler), view_(hops.view()), hops_(hops) {}
 
   const Laid& of(std::uint32_t parts);
 
@@ -29,7 +29,7 @@ class MessageShapes {
 
   const CallCompiler& compiler_;
   const MachineView& view_;
-  std::set<LinkKind>& kinds_;
+  CallHops& hops_;
   std::map<std::uint32_t, Laid> laid_;
 };
 

@@ -9,8 +9,8 @@ namespace collsim {
 
 namespace {
 
-constexpr MemoryOps send_work{1, 0, 0, 1};
-constexpr MemoryOps receive_work{0, 1, 1, 0};
+constexpr MemoryOps send_work = operations_of(PrimitiveKind::send, 0, 1);
+constexpr MemoryOps receive_work = operations_of(PrimitiveKind::recv, 1, 0);
 
 /// What a part is cut into.
 struct Chunks {

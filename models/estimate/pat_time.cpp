@@ -10,6 +10,8 @@ namespace collsim {
 namespace {
 
 class PatTime {
+  using enum PrimitiveKind;
+
  public:
   PatTime(const PatShape& shape, const ThreadBlockCosts& costs, const PipelineCall& call)
       : shape_(shape), call_(call), cost_(costs[static_cast<std::size_t>(shape.slowest)]) {
@@ -20,7 +22,7 @@ class PatTime {
   FormulaTime time() const {
     double total = 0;
     if (call_.loops > 1) total += (call_.loops - 1) * loop(call_.full);
-    const double store = primitive({0, 1, 1, 0}, false, call_.last).occupancy();
+    const double store = primitive(operations_of(recv, 1, 0), false, call_.last).occupancy();
     total += std::max(own(call_.last) + ends(call_.last), hops(call_.last) + store);
     return {total, total, 0};
   }
@@ -45,19 +47,21 @@ class PatTime {
     for (double children = 0; children < levels; ++children) {
       const double places = children + 1 < levels ? std::ceil(left / 2) : left;
       left -= places;
-      const MemoryOps operations =
-          gathers ? MemoryOps{0, 1, 1, children} : MemoryOps{1, children, 0, 1};
+      const bool leaf = children == 0;
+      const MemoryOps operations = gathers
+                                       ? operations_of(leaf ? recv : recv_copy_send, 1, children)
+                                       : operations_of(leaf ? send : recv_reduce_send, children, 1);
       const SliceTime one = primitive(operations, gathers && children > 0, chunk);
       time += places * one.occupancy();
     }
-    const MemoryOps root =
-        gathers ? MemoryOps{1, 0, shape_.in_place ? 0.0 : 1.0, levels} : MemoryOps{1, levels, 1, 0};
+    const MemoryOps root = gathers ? operations_of(shape_.in_place ? send : copy_send, 0, levels)
+                                   : operations_of(recv_reduce_copy, levels, 0);
     return time + primitive(root, false, chunk).occupancy();
   }
   double loop(double chunk) const { return std::max(own(chunk), hops(chunk)); }
   /// From a root to the farthest leaf.
   double hops(double chunk) const {
-    double hop = primitive({0, 1, 1, 1}, true, chunk).head() + alpha_;
+    double hop = primitive(operations_of(recv_copy_send, 1, 1), true, chunk).head() + alpha_;
     if (shape_.hop.has_proxy()) {
       hop += proxy_delay(shape_.hop, *call_.proxy, cost_.wire_factor * chunk);
     }
@@ -79,7 +83,7 @@ class PatTime {
   }
   /// The last message is on its way, and is stored.
   double ends(double chunk) const {
-    double time = primitive({1, 0, 0, 1}, false, chunk).head() + alpha_;
+    double time = primitive(operations_of(send, 0, 1), false, chunk).head() + alpha_;
     if (shape_.hop.has_proxy()) {
       const double wire = cost_.wire_factor * chunk;
       time += proxy_receive_time(*call_.proxy, wire);

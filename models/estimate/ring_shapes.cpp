@@ -8,13 +8,6 @@ namespace collsim {
 
 namespace {
 
-bool uses(const Wire& wire, ResourceId resource) {
-  const auto is_among = [&](const auto& all) {
-    return std::find(all.begin(), all.end(), resource) != all.end();
-  };
-  return is_among(wire.resources) || is_among(wire.network);
-}
-
 /// The largest mean of what a rank waits for another along a closed chain of them (R. Karp, "A
 /// characterization of the minimum cycle mean in a digraph", 1978): each waits for another as long
 /// as it comes after it on some ring.
@@ -57,15 +50,12 @@ double longest_turn(const std::vector<std::vector<double>>& distances) {
   return longest;
 }
 
-}  // namespace
-
-bool alike(const RingPlace& one, const RingPlace& other) {
-  return one.slowest == other.slowest && one.speed == other.speed && alike(one.hop, other.hop);
-}
-
+/// Adds a place, or counts it where one like it is there.
 void add_place(Ring& ring, const RingPlace& place) {
-  const auto same = std::find_if(ring.begin(), ring.end(),
-                                 [&](const RingPlace& other) { return alike(other, place); });
+  const auto same = std::find_if(ring.begin(), ring.end(), [&](const RingPlace& other) {
+    return other.slowest == place.slowest && other.speed == place.speed &&
+           alike(other.hop, place.hop);
+  });
   if (same == ring.end()) {
     ring.push_back(place);
   } else {
@@ -73,19 +63,17 @@ void add_place(Ring& ring, const RingPlace& place) {
   }
 }
 
-const std::vector<LaidHop>& RingShapes::hops(std::uint32_t channel) {
-  const auto [found, added] = hops_.try_emplace(channel);
+}  // namespace
+
+const std::vector<LaidHops::Id>& RingShapes::hops(std::uint32_t channel) {
+  const auto [found, added] = shown_.try_emplace(channel);
   if (!added) return found->second;
-  if (!wires_) {
-    wires_ = view_.kept_wires(NcclAlgorithm::ring);
-  }
   const Order& ring = order(channel);
+  LaidHops& laid = hops_.laid(NcclAlgorithm::ring);
   for (std::size_t i = 0; i < ring.size(); ++i) {
     const Rank from = ring[i];
     const Rank to = ring[(i + 1) % ring.size()];
-    if (!view_.shows_hop(from, to)) continue;
-    found->second.push_back({from, to, wires_->lay(channel, from, to)});
-    kinds_.insert(found->second.back().wire.kind);
+    if (view_.shows_hop(from, to)) found->second.push_back(laid.lay(channel, from, to, from));
   }
   return found->second;
 }
@@ -93,58 +81,42 @@ const std::vector<LaidHop>& RingShapes::hops(std::uint32_t channel) {
 const std::vector<Ring>& RingShapes::rings(const UsedChannels& channels) {
   const auto [found, added] = rings_.try_emplace(channels);
   if (!added) return found->second;
-  // Hops are numbered as they are laid: first all of them, then who uses their links.
   for (std::uint32_t channel = 0; channel < channels.count; ++channel) hops(channel);
-  LinkUsers users(*wires_);
-  for (std::uint32_t channel = 0; channel < channels.count; ++channel) {
-    for (const LaidHop& hop : hops(channel)) users.add(hop.wire, channels.weight(channel));
-  }
+  const HopClasses& classes = hops_.classes(NcclAlgorithm::ring, channels);
+  const LinkConditions now = hops_.now(hops_.laid(NcclAlgorithm::ring));
   found->second = unlike_shapes<Ring>(
-      channels,
-      channels_in_step(channels.count, [&](std::uint32_t channel) { return order(channel); }),
-      [&](std::uint32_t channel, const std::vector<std::uint32_t>& in_step) {
-        return ring(channel, in_step, channels, users);
-      });
+      channels, [&](std::uint32_t channel) { return ring(channel, classes, now); });
   return found->second;
 }
 
-bool RingShapes::is_crossing(const LaidHop& hop) const {
-  return view_.node_of(hop.from) != view_.node_of(hop.to);
-}
-
 /// How many hops between nodes one that no fault touches stands for: a ring has one out of each.
-double RingShapes::weight_of_crossing(const std::vector<LaidHop>& hops) const {
+double RingShapes::weight_of_crossing(const std::vector<LaidHops::Id>& hops) {
+  const LaidHops& laid = hops_.laid(NcclAlgorithm::ring);
   double crossing = 0;
   double touched = 0;
-  for (const LaidHop& hop : hops) {
-    if (!is_crossing(hop)) continue;
+  for (const LaidHops::Id id : hops) {
+    if (!is_crossing(laid.hop(id))) continue;
     ++crossing;
-    if (is_touched(hop)) ++touched;
+    if (is_touched(laid.hop(id))) ++touched;
   }
   if (!view_.has_like_nodes() || crossing == touched) return 1;
   return (compiler_.nccl()->nodes() - touched) / (crossing - touched);
 }
 
-/// `in_step`: the channels with the same ring.
-Ring RingShapes::ring(std::uint32_t channel, const std::vector<std::uint32_t>& in_step,
-                      const UsedChannels& channels, const LinkUsers& users) {
+Ring RingShapes::ring(std::uint32_t channel, const HopClasses& classes, const LinkConditions& now) {
   Ring ring;
-  const std::vector<LaidHop>& own = hops(channel);
+  const LaidHops& laid = hops_.laid(NcclAlgorithm::ring);
+  const std::vector<LaidHops::Id>& own = hops(channel);
   const double of_crossing = weight_of_crossing(own);
   for (std::size_t i = 0; i < own.size(); ++i) {
+    const LaidHops::Hop& hop = laid.hop(own[i]);
     RingPlace place;
-    place.weight = is_touched(own[i])    ? 1
-                   : is_crossing(own[i]) ? of_crossing
-                                         : view_.weight(view_.node_of(own[i].from));
-    place.speed = view_.speed(own[i].from);
-    const LaidHop& before = own[(i + own.size() - 1) % own.size()];
-    place.slowest = std::max(own[i].wire.kind, before.wire.kind);
-    place.hop = hop_class(own[i].wire, users, [&](ResourceId narrowest) {
-      return static_cast<double>(
-          std::count_if(in_step.begin(), in_step.end(),
-                        [&](std::uint32_t other) { return uses(hops(other)[i].wire, narrowest); }));
-    });
-    if (!own[i].wire.network.empty()) count_tasks(own[i], channels.count, place.hop);
+    place.weight = is_touched(hop)    ? 1
+                   : is_crossing(hop) ? of_crossing
+                                      : view_.weight(view_.node_of(hop.from));
+    place.speed = view_.speed(hop.from);
+    place.slowest = std::max(hop.kind, laid.hop(own[(i + own.size() - 1) % own.size()]).kind);
+    place.hop = classes.of(own[i], now);
     add_place(ring, place);
   }
   // Where all hops are alike, all rings are in step.
@@ -154,17 +126,6 @@ Ring RingShapes::ring(std::uint32_t channel, const std::vector<std::uint32_t>& i
     hop.other_users = 0;
   }
   return ring;
-}
-
-/// What the thread of the hop's sender has to do on all channels.
-void RingShapes::count_tasks(const LaidHop& hop, std::uint32_t channels, HopClass& counted) {
-  for (std::uint32_t channel = 0; channel < channels; ++channel) {
-    for (const LaidHop& other : hops(channel)) {
-      if (other.wire.network.empty()) continue;
-      counted.sends += other.from == hop.from ? 1 : 0;
-      counted.receives += other.to == hop.from ? 1 : 0;
-    }
-  }
 }
 
 /// How far every rank is from the root on a ring, or the root from it, as a share of all the way.

@@ -1,37 +1,50 @@
 #include "models/estimate/ring_time.h"
 
 #include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "sim/execution/thread_block_cost.h"
+#include "sim/nccl/nccl_schedules.h"
 
 namespace collsim {
 
-namespace {
-
-constexpr MemoryOps send{1, 0, 0, 1};
-constexpr MemoryOps copy_send{1, 0, 1, 1};
-constexpr MemoryOps recv_reduce_send{1, 1, 0, 1};
-constexpr MemoryOps recv_reduce_copy{1, 1, 1, 0};
-constexpr MemoryOps recv_reduce_copy_send{1, 1, 1, 1};
-constexpr MemoryOps recv_copy_send{0, 1, 1, 1};
-constexpr MemoryOps recv{0, 1, 1, 0};
-
-StepProgram program_of(const RingCall& call) {
-  const double n = call.ranks;
-  const MemoryOps first = call.in_place ? send : copy_send;
-  switch (call.collective) {
-    case Collective::all_gather:
-      return {{{first, false, 1, false}, {recv_copy_send, true, n - 2}},
-              Primitives{recv, false, 1}};
-    case Collective::reduce_scatter:
-      return {{{send, false, 1, false}, {recv_reduce_send, false, n - 2}},
-              Primitives{recv_reduce_copy, false, 1}};
-    default:
-      return {{{send, false, 1, false},
-               {recv_reduce_send, false, n - 2},
-               {recv_reduce_copy_send, false, 1},
-               {recv_copy_send, true, n - 2}},
-              Primitives{recv, false, 1}};
+RingPrograms ring_programs(Collective collective, Rank ranks, bool in_place) {
+  // A longer ring repeats more often what one of four repeats.
+  const Rank small = std::min<Rank>(ranks, 4);
+  std::vector<Rank> ring(small);
+  std::iota(ring.begin(), ring.end(), Rank{0});
+  const Schedule plan = nccl_ring_schedule(collective, ring, 0, in_place);
+  const auto primitives = [&plan](const Primitive& primitive, std::uint32_t count) {
+    return Primitives{operations_of(plan, primitive), passes_on(plan, primitive),
+                      static_cast<double>(count), receives(primitive.kind)};
+  };
+  RingPrograms programs;
+  for_each_uniform_run(plan.program(0, 0), [&](const Primitive& primitive, std::uint32_t length) {
+    const Primitives all = primitives(primitive, length > 1 ? length + ranks - small : length);
+    if (sends(primitive.kind)) {
+      programs.own.sends.push_back(all);
+    } else {
+      programs.own.end = all;
+    }
+  });
+  for (Rank rank = 0; rank < small; ++rank) {
+    const Program program = plan.program(rank, 0);
+    if (program.empty()) continue;
+    const Primitive front = program.front();
+    programs.in_step = programs.in_step && !receives(front.kind);
+    if (!receives(front.kind)) {
+      programs.first = primitives(front, 1);
+    } else if (sends(front.kind)) {
+      programs.inner = primitives(front, 1);
+    } else {
+      programs.end = primitives(front, 1);
+    }
   }
+  return programs;
 }
+
+namespace {
 
 class RingTime {
  public:
@@ -48,7 +61,7 @@ class RingTime {
 };
 
 FormulaTime RingTime::everywhere() const {
-  const StepProgram program = program_of(call_);
+  const StepProgram& program = call_.programs->own;
   double steps_of_loop = 1;
   for (const Primitives& each : program.sends) steps_of_loop += each.count;
   double time = 0;
@@ -62,12 +75,10 @@ FormulaTime RingTime::everywhere() const {
 }
 
 FormulaTime RingTime::pipeline() const {
-  const bool reduces = call_.collective == Collective::reduce;
   const double n = call_.ranks;
-  const Primitives first{reduces || call_.in_place ? send : copy_send, false, 1, false};
-  const Primitives middle{reduces ? recv_reduce_send : recv_copy_send, !reduces, 1};
-  const Primitives end{reduces ? recv_reduce_copy : recv, false, 1};
-  const Primitives& inner = n > 2 ? middle : first;
+  const Primitives& first = *call_.programs->first;
+  const Primitives& inner = call_.programs->inner ? *call_.programs->inner : first;
+  const Primitives& end = call_.programs->end;
   const double steps = middle_of(call_.loops);
   const StepChunk chunk{call_.loops > 1 ? call_.full : call_.last, 1, steps};
   const StepChunk last{call_.last, 1, steps};
@@ -101,9 +112,7 @@ FormulaTime RingTime::pipeline() const {
 
 FormulaTime ring_time(const Ring& ring, const ThreadBlockCosts& costs, const RingCall& call) {
   const RingTime time(ring, costs, call);
-  const bool rooted =
-      call.collective == Collective::broadcast || call.collective == Collective::reduce;
-  return rooted ? time.pipeline() : time.everywhere();
+  return call.programs->in_step ? time.everywhere() : time.pipeline();
 }
 
 }  // namespace collsim

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "models/estimate/call_time.h"
 #include "models/estimate/step_time.h"
@@ -9,10 +10,23 @@
 
 namespace collsim {
 
+/// What the ranks of a ring do in one loop, read from the plan.
+struct RingPrograms {
+  /// Whether every rank begins by itself, so that receives close a circle and all are in step. Else
+  /// one rank begins.
+  bool in_step = true;
+  StepProgram own{};                  ///< of any rank that is in step
+  std::optional<Primitives> first{};  ///< else: of the rank that begins,
+  std::optional<Primitives> inner{};  ///< of those between,
+  Primitives end{};                   ///< and of the last
+};
+
+/// Those of NCCL's plan of so many ranks.
+RingPrograms ring_programs(Collective collective, Rank ranks, bool in_place);
+
 /// What a ring carries on its busiest channel, and how it is cut.
 struct RingCall {
-  Collective collective = Collective::all_reduce;
-  bool in_place = false;
+  const RingPrograms* programs = nullptr;
   Rank ranks = 0;
   StepSetting setting{};
   /// Of rooted collectives on several rings, whose ranks come after each other, each on another

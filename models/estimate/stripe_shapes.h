@@ -2,38 +2,44 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <utility>
+#include <vector>
 
 #include "models/call/call_compiler.h"
 #include "models/call/machine_view.h"
-#include "models/estimate/stripe_hops.h"
+#include "models/estimate/known_hops.h"
 #include "models/estimate/stripe_time.h"
+#include "sim/nccl/nccl_channels.h"
 
 namespace collsim {
 
-/// NVLS, NVLSTree and CollNetDirect on a machine, for each number of channels found once.
+/// What NVLS, NVLSTree and CollNetDirect reduce at heads, for each number of channels found once.
 class StripeShapes {
  public:
-  /// Adds the kinds of links that they use to `kinds`. Refers to all, and keeps hops that it lays
-  /// in `known`; null: in itself.
-  StripeShapes(const CallCompiler& compiler, const MachineView& view, std::set<LinkKind>& kinds,
-               KnownStripes* known)
-      : compiler_(compiler), view_(view), kinds_(kinds), known_(known) {}
+  /// Refers to both.
+  StripeShapes(const CallCompiler& compiler, CallHops& hops);
 
   const StripeShape& shape(NcclAlgorithm algorithm, std::uint32_t channels);
 
  private:
+  using Id = LaidHops::Id;
+
+  const NcclStripes& stripes(NcclAlgorithm algorithm) const;
+  /// Even channels have the first tree over nodes, odd ones the second.
+  const RootedTree& tree(std::uint32_t channel) const { return trees_[channel % trees_.size()]; }
   StripeShape made(NcclAlgorithm algorithm, std::uint32_t channels);
-  StripeHops& hops(NcclAlgorithm algorithm, std::uint32_t channels);
-  void add_local_hops(StripeShape& shape, StripeHops& hops);
-  void add_network_hops(StripeShape& shape, StripeHops& hops, std::uint32_t channels);
+  std::vector<Id> local_hops(NcclAlgorithm algorithm, std::uint32_t channels);
+  std::vector<Id> network_hops(NcclAlgorithm algorithm, std::uint32_t channels);
+  Rank other_end(bool over_tree, std::uint32_t channel, Rank node) const;
+  bool is_shown(bool over_tree, std::uint32_t channels, Rank node) const;
+  void add_local_hops(StripeShape& shape, const LaidHops& laid, const std::vector<Id>& hops);
+  void add_tree(StripeShape& shape, std::uint32_t channels) const;
+  void add_network_hops(StripeShape& shape, const LaidHops& laid, const std::vector<Id>& hops);
 
   const CallCompiler& compiler_;
   const MachineView& view_;
-  std::set<LinkKind>& kinds_;
-  KnownStripes* known_;
-  KnownStripes own_;
+  CallHops& hops_;
+  std::vector<RootedTree> trees_;  // over nodes
   std::map<std::pair<NcclAlgorithm, std::uint32_t>, StripeShape> shapes_;
 };
 

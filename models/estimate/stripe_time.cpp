@@ -7,8 +7,8 @@ namespace collsim {
 
 namespace {
 
-constexpr MemoryOps hand_in{1, 0, 0, 1};
-constexpr MemoryOps hand_out{0, 1, 1, 0};
+constexpr MemoryOps hand_in = operations_of(PrimitiveKind::send, 0, 1);
+constexpr MemoryOps hand_out = operations_of(PrimitiveKind::recv, 1, 0);
 
 /// The part of a step in which a thread block that is in step with all others leaves the ways out
 /// idle, where heads pass on meanwhile. Chosen: about half.
@@ -67,30 +67,26 @@ struct HeadWork {
 };
 
 HeadWork head_work(const StripeShape& shape) {
-  HeadWork work;
+  using enum PrimitiveKind;
   const double others = shape.ranks_per_node - 1;
+  HeadWork work;
   if (shape.in_switch) {
-    work.up = {0, 1 + shape.children, 0, 1};
-    work.down = {0, 1, 0, 1 + shape.children};
-    if (shape.nodes == 1) work.sends_down = false;
+    work.up = operations_of(recv_send, 1 + shape.children, 1);
+    work.down = operations_of(recv_send, 1, 1 + shape.children);
   } else {
-    work.up = {1, others, 0, 1};
-    work.down = {0, 1, 1, others};
+    work.up = operations_of(recv_reduce_send, others, 1);
+    work.down = operations_of(recv_copy_send, 1, others);
   }
-  switch (shape.collective) {
-    case Collective::all_gather:
-      work.up = {1, 0, 0, 1};
-      work.down = shape.in_switch ? MemoryOps{1, 0, 0, 1} : MemoryOps{0, 1, 1, others};
-      work.sends_up = shape.nodes > 1;
-      work.sends_down = true;
-      break;
-    case Collective::reduce_scatter:
-      work.down = {0, 1, 1, 0};
-      work.sends_up = shape.nodes > 1;
-      work.sends_down = true;
-      break;
-    default:
-      break;
+  if (shape.collective == Collective::all_reduce) {
+    work.sends_down = !shape.in_switch || shape.nodes > 1;
+    return work;
+  }
+  work.sends_up = shape.nodes > 1;
+  if (shape.collective == Collective::reduce_scatter) {
+    work.down = hand_out;
+  } else {
+    work.up = hand_in;
+    if (shape.in_switch) work.down = hand_in;
   }
   return work;
 }
@@ -190,7 +186,7 @@ double StripeTime::fill(double chunk) const {
     }
     time += step() + c * others() * seconds(hand_out);
   } else {
-    time += step() + c * seconds({0, 1, 1, 0});
+    time += step() + c * seconds(hand_out);
   }
   return time;
 }

@@ -1,13 +1,51 @@
 #include "models/estimate/tree_shapes.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
-
-#include "models/machine/hop_wires.h"
 
 namespace collsim {
 
 namespace {
+
+/// Of each rank, the leaf below it that is farthest, which is itself where there is none.
+std::vector<Rank> farthest_leaves(const RootedTree& tree,
+                                  const std::vector<std::vector<Rank>>& children,
+                                  const MachineView& view) {
+  constexpr double between_nodes = 4;  // times as long as others, roughly
+  std::vector<Rank> order;
+  for (Rank rank = 0; rank < tree.size(); ++rank) {
+    if (!tree.parent[rank]) order.push_back(rank);
+  }
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    order.insert(order.end(), children[order[i]].begin(), children[order[i]].end());
+  }
+  std::vector<double> height(tree.size());
+  std::vector<Rank> farthest(tree.size());
+  for (Rank rank = 0; rank < tree.size(); ++rank) farthest[rank] = rank;
+  for (auto rank = order.rbegin(); rank != order.rend(); ++rank) {
+    for (const Rank child : children[*rank]) {
+      const bool within = view.node_of(child) == view.node_of(*rank);
+      const double above = height[child] + (within ? 1 : between_nodes);
+      if (above <= height[*rank]) continue;
+      height[*rank] = above;
+      farthest[*rank] = farthest[child];
+    }
+  }
+  return farthest;
+}
+
+/// The index of a place among all: of one that is alike, or of its own, which is added.
+std::uint32_t add_place(std::vector<TreePlace>& places, const TreePlace& place) {
+  const auto same = std::find_if(places.begin(), places.end(), [&](const TreePlace& other) {
+    return other.children == place.children && other.root == place.root &&
+           other.slowest == place.slowest && other.speed == place.speed &&
+           alike(other.up, place.up) && alike(other.down, place.down);
+  });
+  const auto index = static_cast<std::uint32_t>(same - places.begin());
+  if (same == places.end()) places.push_back(place);
+  return index;
+}
 
 void add_stop(std::vector<TreeShape::Stop>& way, const TreeShape::Stop& stop) {
   const auto same = std::find_if(way.begin(), way.end(), [&](const TreeShape::Stop& other) {
@@ -22,63 +60,72 @@ void add_stop(std::vector<TreeShape::Stop>& way, const TreeShape::Stop& stop) {
 
 }  // namespace
 
-TreeShapes::TreeShapes(const CallCompiler& compiler, const MachineView& view,
-                       std::set<LinkKind>& kinds, KnownTrees* known)
-    : compiler_(compiler),
-      view_(view),
-      kinds_(kinds),
-      known_(known != nullptr && lays_as_healthy() ? known : nullptr) {}
-
-/// Whether the same hops are looked at as on the healthy machine, and go where they went.
-bool TreeShapes::lays_as_healthy() const {
-  if (compiler_.topology().takes_detours()) return false;
-  if (view_.has_like_nodes() && compiler_.nccl()->nodes() > window_of_nodes) return false;
-  return std::none_of(view_.states().begin(), view_.states().end(),
-                      [](const auto& each) { return each.second.avoided; });
+/// Ways to the root: from the leaf that is farthest, and from the one that is farthest below each
+/// rank that a fault touches; from every leaf where nodes are unlike.
+std::vector<std::vector<Rank>> TreeShapes::longest_ways(std::uint32_t channel,
+                                                        const LaidTree& tree) const {
+  const RootedTree& rooted = this->rooted(channel);
+  std::set<Rank> leaves;
+  for (Rank rank = 0; rank < rooted.size() && leaves.empty(); ++rank) {
+    if (!rooted.parent[rank]) leaves.insert(tree.farthest[rank]);
+  }
+  for (const Rank rank : view_.touched_ranks()) leaves.insert(tree.farthest[rank]);
+  // A long chain inside one node may be as far by hops as a short one beyond the network.
+  for (Rank rank = 0; !view_.has_like_nodes() && rank < rooted.size(); ++rank) {
+    if (tree.children[rank].empty()) leaves.insert(rank);
+  }
+  std::vector<std::vector<Rank>> ways;
+  for (const Rank leaf : leaves) {
+    std::vector<Rank>& way = ways.emplace_back(1, leaf);
+    while (rooted.parent[way.back()]) way.push_back(*rooted.parent[way.back()]);
+  }
+  return ways;
 }
 
-TreeHops& TreeShapes::hops() {
-  if (known_ == nullptr) {
-    if (!own_) {
-      own_ =
-          std::make_unique<TreeHops>(compiler_, view_.states(), view_.ways_of(NcclAlgorithm::tree));
-    }
-    return *own_;
-  }
-  if (!known_->hops) {
-    known_->compiler = std::make_unique<const CallCompiler>(compiler_.with_faults({}));
-    known_->hops = std::make_unique<TreeHops>(*known_->compiler);
-  }
-  return *known_->hops;
+const LaidTree& TreeShapes::tree(std::uint32_t channel) {
+  const auto [found, added] = hops_.of(NcclAlgorithm::tree).trees.try_emplace(channel);
+  if (added) lay(channel, found->second);
+  return found->second;
 }
 
-/// Since the hops were laid.
-void TreeShapes::find_changes() {
-  TreeHops& hops = this->hops();
-  const LaidWires& wires = hops.wires();
-  if (changed_.size() == wires.size()) return;
-  const LinkStates states = known_ == nullptr ? LinkStates{} : view_.states();
-  changed_ = hops.loads_changed(states);
-  capacities_ = hops.capacities(states);
-  delays_.assign(wires.resource_count(), 0);
-  for (const auto& [link, state] : states) {
-    const auto resource = wires.resource_of(link);
-    if (resource) delays_[*resource] = state.mean_delay().value;
+/// The hops between a rank and its children are at the same time, those up and those down.
+void TreeShapes::lay(std::uint32_t channel, LaidTree& tree) {
+  const RootedTree& rooted = this->rooted(channel);
+  LaidHops& laid = hops_.laid(NcclAlgorithm::tree);
+  tree.children.resize(rooted.size());
+  for (Rank rank = 0; rank < rooted.size(); ++rank) {
+    if (rooted.parent[rank]) tree.children[*rooted.parent[rank]].push_back(rank);
+  }
+  tree.farthest = farthest_leaves(rooted, tree.children, view_);
+  tree.up.assign(rooted.size(), no_hop);
+  tree.down = tree.up;
+  const auto lay_hops = [&](Rank rank) {
+    const auto parent = rooted.parent[rank];
+    if (!parent) return;
+    tree.up[rank] = laid.lay(channel, rank, *parent, 2 * *parent);
+    tree.down[rank] = laid.lay(channel, *parent, rank, 2 * *parent + 1);
+  };
+  for (const auto& way : longest_ways(channel, tree)) {
+    for (const Rank rank : way) lay_hops(rank);
+  }
+  for (Rank rank = 0; rank < rooted.size(); ++rank) {
+    if (rooted.parent[rank] && view_.shows_hop(rank, *rooted.parent[rank])) lay_hops(rank);
   }
 }
 
-const TreeShapes::Seen& TreeShapes::seen(std::uint32_t channel) {
+const TreeShapes::Seen& TreeShapes::seen(std::uint32_t channel, const LinkConditions& now) {
   const auto [found, added] = seen_.try_emplace(channel);
   Seen& seen = found->second;
   if (!added) return seen;
-  const LaidTree& tree = hops().tree(channel, view_);
+  const LaidHops& laid = hops_.laid(NcclAlgorithm::tree);
+  const LaidTree& tree = this->tree(channel);
   const RootedTree& rooted = this->rooted(channel);
-  seen.ways = longest_ways(rooted, tree, view_);
+  seen.ways = longest_ways(channel, tree);
   seen.changed.resize(rooted.size());
   for (Rank rank = 0; rank < rooted.size(); ++rank) {
     if (view_.speed(rank) != 1) seen.changed[rank] = true;
-    const bool is_laid = tree.up[rank] != LaidWires::none;
-    if (!is_laid || !(changed_[tree.up[rank]] || changed_[tree.down[rank]])) continue;
+    if (view_.states().empty() || tree.up[rank] == no_hop) continue;
+    if (!laid.is_changed(tree.up[rank], now) && !laid.is_changed(tree.down[rank], now)) continue;
     seen.changed[rank] = true;
     seen.changed[*rooted.parent[rank]] = true;
   }
@@ -88,60 +135,66 @@ const TreeShapes::Seen& TreeShapes::seen(std::uint32_t channel) {
 const std::vector<TreeShape>& TreeShapes::trees(const UsedChannels& channels) {
   const auto [found, added] = trees_.try_emplace(channels);
   if (!added) return found->second;
-  for (std::uint32_t channel = 0; channel < channels.count; ++channel) {
-    const LaidTree& tree = hops().tree(channel, view_);
-    kinds_.insert(tree.kinds.begin(), tree.kinds.end());
-  }
-  find_changes();
-  const TreeUse& use = hops().use(channels);
+  for (std::uint32_t channel = 0; channel < channels.count; ++channel) tree(channel);
+  const HopClasses& classes = hops_.classes(NcclAlgorithm::tree, channels);
+  const LinkConditions now = hops_.now(hops_.laid(NcclAlgorithm::tree));
   found->second = unlike_shapes<TreeShape>(
-      channels, use.in_step, [&](std::uint32_t channel, const std::vector<std::uint32_t>& in_step) {
-        return shape(channel, in_step, use);
-      });
+      channels, [&](std::uint32_t channel) { return shape(channel, channels, classes, now); });
   return found->second;
 }
 
-/// Of a hop that loads a link that faults change.
-HopClass TreeShapes::changed_class(Id hop, const std::vector<std::uint32_t>& in_step,
-                                   const TreeUse& use) {
-  const TreeHops& hops = this->hops();
-  TreeHop now = use.hops[hop];
-  const NarrowLinks before = now.narrow;
-  now.narrow = narrow_links(hops.wires(), hop, use.users, capacities_);
-  if (now.narrow.to_proxy != before.to_proxy) {
-    now.together = hops.together_on(*now.narrow.to_proxy, hop, in_step);
+/// Where a rank is in a channel's tree; `class_of` says what hops are.
+TreePlace TreeShapes::place(std::uint32_t channel, Rank rank, const ClassOf& class_of) {
+  const LaidHops& laid = hops_.laid(NcclAlgorithm::tree);
+  const LaidTree& tree = this->tree(channel);
+  TreePlace place;
+  place.children = static_cast<std::uint32_t>(tree.children[rank].size());
+  place.root = !rooted(channel).parent[rank];
+  if (!place.root) {
+    place.up = class_of(tree.up[rank]);
+    place.slowest = std::max(place.up.kind, laid.hop(tree.down[rank]).kind);
   }
-  if (now.narrow.network != before.network) {
-    now.together_in_network = hops.together_on(*now.narrow.network, hop, in_step);
+  for (const Rank child : tree.children[rank]) {
+    if (tree.down[child] == no_hop) continue;
+    const HopClass down = class_of(tree.down[child]);
+    place.slowest = std::max({place.slowest, down.kind, laid.hop(tree.up[child]).kind});
+    if (place.down.capacity == 0 || down.share(1) < place.down.share(1)) place.down = down;
   }
-  HopClass hop_class = use.classes[now.hop_class];
-  for (const ResourceId resource : hops.wires().resources(hop)) {
-    hop_class.latency += delays_[resource];
-  }
-  set_shares(hop_class, now, use.users, capacities_);
-  return hop_class;
+  return place;
 }
 
-/// `in_step`: the channels with the same tree.
-TreeShape TreeShapes::shape(std::uint32_t channel, const std::vector<std::uint32_t>& in_step,
-                            const TreeUse& use) {
+/// On the healthy machine.
+const TreePlaces& TreeShapes::laid_places(std::uint32_t channel, const UsedChannels& channels,
+                                          const HopClasses& classes) {
+  const auto [found, added] = hops_.of(NcclAlgorithm::tree).places.try_emplace({channels, channel});
+  TreePlaces& all = found->second;
+  if (!added) return all;
+  const LaidTree& tree = this->tree(channel);
+  all.of_rank.resize(compiler_.ranks());
+  for (Rank rank = 0; rank < compiler_.ranks(); ++rank) {
+    if (rooted(channel).parent[rank] && tree.up[rank] == no_hop) continue;
+    all.of_rank[rank] =
+        add_place(all.places, place(channel, rank, [&](Id hop) { return classes.of(hop); }));
+  }
+  return all;
+}
+
+TreeShape TreeShapes::shape(std::uint32_t channel, const UsedChannels& channels,
+                            const HopClasses& classes, const LinkConditions& now) {
   constexpr std::uint32_t none = ~std::uint32_t{0};
-  const TreeHops& hops = this->hops();
-  const LaidTree& tree = this->hops().tree(channel, view_);
-  const Seen& seen = this->seen(channel);
-  const TreePlaces& laid = use.places.at(channel);
+  const LaidTree& tree = this->tree(channel);
+  const Seen& seen = this->seen(channel, now);
+  const TreePlaces& laid = laid_places(channel, channels, classes);
   TreeShape shape;
   std::vector<std::uint32_t> places(laid.places.size(), none);  // of those as they were laid
-  const auto class_of = [&](Id hop) {
-    return changed_[hop] ? changed_class(hop, in_step, use) : use.classes[use.hops[hop].hop_class];
-  };
+  const auto class_of = [&](Id hop) { return classes.of(hop, now); };
   const auto place_of = [&](Rank rank) {
     if (!seen.changed[rank]) {
       std::uint32_t& place = places[laid.of_rank[rank]];
       if (place == none) place = add_place(shape.places, laid.places[laid.of_rank[rank]]);
       return place;
     }
-    TreePlace place = hops.place(channel, rank, class_of);
+    TreePlace place = this->place(channel, rank, class_of);
     place.speed = view_.speed(rank);
     return add_place(shape.places, place);
   };
@@ -168,11 +221,9 @@ const std::vector<TreeShape>& TreeShapes::chains(std::uint32_t channels) {
 
 /// Of a node; the first channel stands for all.
 TreeShape TreeShapes::chain(std::uint32_t channels, Rank node) {
-  TreeShape shape;
-  shape.several_peers = false;
-  HopWires wires = view_.wires(NcclAlgorithm::collnet_chain);
+  AlgorithmHops own = hops_.none(NcclAlgorithm::collnet_chain);
+  LaidHops& laid = own.laid;
   const auto& all = compiler_.nccl()->channels().channels;
-  std::vector<Wire> laid;
   for (std::uint32_t channel = 0; channel < channels; ++channel) {
     // The switch is on the way to the head of another node.
     const auto& others = all[channel].chains;
@@ -181,28 +232,27 @@ TreeShape TreeShapes::chain(std::uint32_t channels, Rank node) {
     const auto& chain = others[node];
     way.insert(way.end(), chain.begin(), chain.end());
     for (std::size_t i = 0; i + 1 < way.size(); ++i) {
-      laid.push_back(wires.lay(channel, way[i + 1], way[i]));
-      laid.push_back(wires.lay(channel, way[i], way[i + 1]));
+      // None of them waits for another.
+      const auto up = static_cast<std::uint32_t>(laid.size());
+      laid.lay(channel, way[i + 1], way[i], up);
+      laid.lay(channel, way[i], way[i + 1], up + 1);
     }
   }
-  LinkUsers users(wires);
-  for (const Wire& wire : laid) {
-    users.add(wire);
-    kinds_.insert(wire.kind);
-  }
-  const auto class_of_hop = [&](std::size_t index) {
-    return hop_class(laid[index], users, [](ResourceId) { return 1.0; });
-  };
+  const HopClasses classes(laid, {channels, 1}, std::vector<std::uint32_t>(channels));
+  for (const LinkKind kind : classes.kinds()) hops_.add_kind(kind);
+  const LinkConditions now = hops_.now(laid);
+  TreeShape shape;
+  shape.several_peers = false;
   TreeShape::Way& way = shape.ways.emplace_back();
-  const std::size_t count = all.front().chains.front().size();
-  for (std::size_t i = 0; i < count; ++i) {
-    const bool last = i + 1 == count;
+  const auto& chain = all.front().chains[node];
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    const bool last = i + 1 == chain.size();
     TreePlace place;
     place.children = last ? 0 : 1;
     place.weight = 1;
-    place.speed = view_.speed(all.front().chains[node][i]);
-    place.up = class_of_hop(2 * i);
-    if (!last) place.down = class_of_hop(2 * i + 3);
+    place.speed = view_.speed(chain[i]);
+    place.up = classes.of(static_cast<Id>(2 * i), now);
+    if (!last) place.down = classes.of(static_cast<Id>(2 * i + 3), now);
     // The network's switch does not count (slowest_links()).
     const LinkKind above = i == 0 ? LinkKind::nvlink : place.up.kind;
     place.slowest = last ? above : std::max(above, place.down.kind);

@@ -1,33 +1,24 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
-#include <memory>
-#include <set>
 #include <vector>
 
 #include "models/call/call_compiler.h"
 #include "models/call/machine_view.h"
-#include "models/estimate/hop_classes.h"
-#include "models/estimate/tree_hops.h"
+#include "models/estimate/known_hops.h"
 #include "models/estimate/tree_time.h"
 
 namespace collsim {
 
-/// Trees as they lie on the healthy machine, for machines on which faults lay none otherwise. Not
-/// for several threads at once.
-struct KnownTrees {
-  std::unique_ptr<const CallCompiler> compiler;  ///< that the hops refer to
-  std::unique_ptr<TreeHops> hops;
-};
-
-/// The trees of NCCL's channels by classes of ranks, and CollNetChain's chains.
+/// The trees of NCCL's channels by classes of ranks, and CollNetChain's chains. What does not
+/// depend on faults is kept with the hops; a fault looks again at the places that it changes.
 class TreeShapes {
  public:
-  /// Adds the kinds of links that trees use to `kinds`. Refers to all, and keeps trees that faults
-  /// do not lay otherwise in `known`; null: in itself.
-  TreeShapes(const CallCompiler& compiler, const MachineView& view, std::set<LinkKind>& kinds,
-             KnownTrees* known);
+  /// Refers to both.
+  TreeShapes(const CallCompiler& compiler, CallHops& hops)
+      : compiler_(compiler), view_(hops.view()), hops_(hops) {}
 
   /// The trees of the channels, equal ones once.
   const std::vector<TreeShape>& trees(const UsedChannels& channels);
@@ -35,7 +26,8 @@ class TreeShapes {
   const std::vector<TreeShape>& chains(std::uint32_t channels);
 
  private:
-  using Id = LaidWires::Id;
+  using Id = LaidHops::Id;
+  using ClassOf = std::function<HopClass(Id)>;
   /// What of a channel's tree faults have looked at.
   struct Seen {
     std::vector<std::vector<Rank>> ways;
@@ -45,24 +37,21 @@ class TreeShapes {
   const RootedTree& rooted(std::uint32_t channel) const {
     return compiler_.nccl()->channels().channels[channel].tree;
   }
-  bool lays_as_healthy() const;
-  TreeHops& hops();
-  void find_changes();
-  const Seen& seen(std::uint32_t channel);
-  HopClass changed_class(Id hop, const std::vector<std::uint32_t>& in_step, const TreeUse& use);
-  TreeShape shape(std::uint32_t channel, const std::vector<std::uint32_t>& in_step,
-                  const TreeUse& use);
+  /// A channel's tree. Its hops are those that the view shows, and those on the longest ways.
+  const LaidTree& tree(std::uint32_t channel);
+  void lay(std::uint32_t channel, LaidTree& tree);
+  std::vector<std::vector<Rank>> longest_ways(std::uint32_t channel, const LaidTree& tree) const;
+  const Seen& seen(std::uint32_t channel, const LinkConditions& now);
+  const TreePlaces& laid_places(std::uint32_t channel, const UsedChannels& channels,
+                                const HopClasses& classes);
+  TreePlace place(std::uint32_t channel, Rank rank, const ClassOf& class_of);
+  TreeShape shape(std::uint32_t channel, const UsedChannels& channels, const HopClasses& classes,
+                  const LinkConditions& now);
   TreeShape chain(std::uint32_t channels, Rank node);
 
   const CallCompiler& compiler_;
   const MachineView& view_;
-  std::set<LinkKind>& kinds_;
-  KnownTrees* known_;  // null: nothing is kept
-  std::unique_ptr<TreeHops> own_;
-  // What faults have changed since the hops were laid.
-  std::vector<bool> changed_;           // by wire
-  std::vector<double> capacities_;      // by ResourceId
-  std::vector<double> delays_;          // likewise, in seconds
+  CallHops& hops_;
   std::map<std::uint32_t, Seen> seen_;  // by channel
   std::map<UsedChannels, std::vector<TreeShape>> trees_;
   std::map<std::uint32_t, std::vector<TreeShape>> chains_;

@@ -72,9 +72,11 @@ class TreeTime {
 
 MemoryOps operations_of(const TreePlace& place, std::uint32_t lane) {
   const double children = place.children;
-  if (place.root) return {1, children, 1, children};
-  if (lane == up_lane) return {1, children, 0, 1};
-  return {0, 1, 1, children};
+  const bool leaf = place.children == 0;
+  using enum PrimitiveKind;
+  if (place.root) return operations_of(recv_reduce_copy_send, children, children);
+  if (lane == up_lane) return operations_of(leaf ? send : recv_reduce_send, children, 1);
+  return operations_of(leaf ? recv : recv_copy_send, 1, children);
 }
 
 /// What a byte on the wire keeps the thread block busy.

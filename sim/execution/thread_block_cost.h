@@ -18,14 +18,21 @@ using ThreadBlockCosts = std::array<ProtocolConstants, link_kind_count>;
 
 ThreadBlockCosts thread_block_costs(const Calibration& cost, Protocol protocol);
 
-/// The operations of a primitive.
+/// The operations of a primitive that receives from so many peers and sends to so many, if its kind
+/// does.
+constexpr MemoryOps operations_of(PrimitiveKind kind, double from, double to) {
+  return {reads_own(kind) ? 1.0 : 0.0, receives(kind) ? from : 0.0, stores(kind) ? 1.0 : 0.0,
+          sends(kind) ? to : 0.0};
+}
+
+/// The operations of a plan's primitive.
 inline MemoryOps operations_of(const Schedule& schedule, const Primitive& primitive) {
   const PrimitiveKind kind = primitive.kind;
   const auto peers = [&](bool any, PeerGroupId group) {
     return any ? static_cast<double>(schedule.peers(group).size()) : 0.0;
   };
-  return {reads_own(kind) ? 1.0 : 0.0, peers(receives(kind), primitive.receive_group),
-          stores(kind) ? 1.0 : 0.0, peers(sends(kind), primitive.send_group)};
+  return operations_of(kind, peers(receives(kind), primitive.receive_group),
+                       peers(sends(kind), primitive.send_group));
 }
 
 /// What the lanes of a rank's thread block send to all peers while every one of them is busy, if

@@ -150,6 +150,18 @@ std::optional<std::string> why_no_nccl_plan(Collective collective, NcclAlgorithm
                                    : list_of(known));
 }
 
+std::vector<std::uint32_t> nccl_schedules(NcclAlgorithm algorithm, const NcclChannels& channels,
+                                          std::uint32_t used_channels) {
+  std::map<std::vector<Rank>, std::uint32_t> known;
+  std::vector<std::uint32_t> schedules;
+  schedules.reserve(used_channels);
+  for (std::uint32_t i = 0; i < used_channels; ++i) {
+    const auto next = static_cast<std::uint32_t>(known.size());
+    schedules.push_back(known.try_emplace(key_of(channels, i, algorithm), next).first->second);
+  }
+  return schedules;
+}
+
 Plan make_nccl_plan(Collective collective, NcclAlgorithm algorithm, const NcclChannels& channels,
                     std::uint32_t used_channels, Rank root, bool in_place) {
   if (const auto reason = why_no_nccl_plan(collective, algorithm)) {
@@ -176,13 +188,10 @@ Plan make_nccl_plan(Collective collective, NcclAlgorithm algorithm, const NcclCh
   if (algorithm == NcclAlgorithm::pat) plan.min_credits = nccl_pat_aggregation(ranks);
   // Equal schedules are one; of many ranks each takes seconds.
   constexpr Rank many_ranks = 1024;
-  std::map<std::vector<Rank>, std::uint32_t> known;
+  plan.schedule_of_channel = nccl_schedules(algorithm, channels, used_channels);
   std::vector<std::uint32_t> unlike;  // channels
   for (std::uint32_t i = 0; i < used_channels; ++i) {
-    const auto next = static_cast<std::uint32_t>(unlike.size());
-    const auto [entry, added] = known.try_emplace(key_of(channels, i, algorithm), next);
-    if (added) unlike.push_back(i);
-    plan.schedule_of_channel.push_back(entry->second);
+    if (plan.schedule_of_channel[i] == unlike.size()) unlike.push_back(i);
   }
   plan.schedules.resize(unlike.size());
   for_each_in_parallel(unlike.size(), ranks >= many_ranks ? used_channels : 1, [&](std::size_t i) {

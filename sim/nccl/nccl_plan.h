@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/nccl/nccl_call.h"
 #include "sim/nccl/nccl_channels.h"
@@ -13,6 +14,10 @@ namespace collsim {
 
 /// Nothing, or why NCCL has no such algorithm for the collective and which it has.
 std::optional<std::string> why_no_nccl_plan(Collective collective, NcclAlgorithm algorithm);
+
+/// Which of its plan's schedules each of the first `used_channels` channels runs, from 0 on.
+std::vector<std::uint32_t> nccl_schedules(NcclAlgorithm algorithm, const NcclChannels& channels,
+                                          std::uint32_t used_channels);
 
 /// What NCCL runs on the first `used_channels` channels, primitive for primitive (NCCL 2.30
 /// src/device/all_reduce.h, all_gather.h, reduce_scatter.h, broadcast.h, reduce.h): out of place,

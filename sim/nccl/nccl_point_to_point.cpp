@@ -77,15 +77,15 @@ std::uint32_t base_channel(std::uint32_t round, std::uint32_t per_node, std::siz
 }
 
 /// What one rank sends another.
-struct Message {
+struct PairMessage {
   Rank from = 0;
   Rank to = 0;
   std::uint32_t block = 0;
 };
 
 /// All messages, by sender.
-std::vector<Message> messages_of(Collective collective, Rank ranks, Rank root) {
-  std::vector<Message> messages;
+std::vector<PairMessage> messages_of(Collective collective, Rank ranks, Rank root) {
+  std::vector<PairMessage> messages;
   for (Rank rank = 0; rank < ranks; ++rank) {
     if (collective == Collective::send_recv && ranks > 1) {
       messages.push_back({rank, (rank + 1) % ranks, rank});
@@ -95,7 +95,7 @@ std::vector<Message> messages_of(Collective collective, Rank ranks, Rank root) {
       }
     } else if (rank != root) {
       const bool gathers = collective == Collective::gather;
-      messages.push_back(gathers ? Message{rank, root, rank} : Message{root, rank, rank});
+      messages.push_back(gathers ? PairMessage{rank, root, rank} : PairMessage{root, rank, rank});
     }
   }
   return messages;
@@ -165,8 +165,8 @@ Plan make_nccl_point_to_point_plan(Collective collective, const Placement& place
       checked_count(std::uint64_t{blocks(collective, ranks)} * parts, "chunks", "fewer ranks (-n)");
   const MessageRounds rounds(placement, channels);
   const std::vector<Rank> places = places_of(nodes_of_rounds(placement.ranks_by_node()), ranks);
-  std::vector<std::vector<Message>> by_round(rounds.rounds());
-  for (const Message& each : messages_of(collective, ranks, root)) {
+  std::vector<std::vector<PairMessage>> by_round(rounds.rounds());
+  for (const PairMessage& each : messages_of(collective, ranks, root)) {
     by_round[rounds.round(places[each.from], places[each.to])].push_back(each);
   }
   ChannelWriters writers(ranks, chunks, channels);
