@@ -75,14 +75,14 @@ const FileFormat* find_format(FileKind kind, std::string_view text, FormatSign l
   return likest(text, least, [&](FileKind each) { return each == kind; });
 }
 
-std::optional<std::string_view> own_kind(std::string_view text) {
+std::optional<std::string> own_kind(std::string_view text) {
   constexpr std::string_view key = "collsim:";
   const std::size_t line = text.starts_with(key) ? 0 : text.find("\ncollsim:") + 1;
   if (line == 0 && !text.starts_with(key)) return std::nullopt;  // npos + 1 is 0
   const std::string_view kind = text.substr(line + key.size());
   const std::size_t begin = kind.find_first_not_of(' ');
-  if (begin == std::string_view::npos) return std::string_view();
-  return kind.substr(begin, kind.find_first_of("/\r\n", begin) - begin);
+  if (begin == std::string_view::npos) return "";
+  return std::string(kind.substr(begin, kind.find_first_of("/\r\n", begin) - begin));
 }
 
 void refuse_other_kind(const std::string& file, std::string_view text, FileKind own,

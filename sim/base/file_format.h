@@ -54,7 +54,7 @@ struct ReadFormat : FileFormat {
 
 /// The kind that a file of collsim's own says: "topology" of "collsim: topology/1". Nothing where
 /// no line begins so.
-std::optional<std::string_view> own_kind(std::string_view text);
+std::optional<std::string> own_kind(std::string_view text);
 
 /// Throws InputError for a file that has the form of another kind than `own`: that it holds none of
 /// what was `sought` ("measured times"), what it is, and which command reads it. Files of our own
