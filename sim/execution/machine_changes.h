@@ -46,8 +46,8 @@ class MachineChanges {
   void apply(std::size_t number);
   /// Until the message that leaves now is there.
   Seconds delay_of_next(FifoId id) {
-    const Seconds alpha = layout_.fifos[id].alpha;
-    return lateness_.empty() ? alpha : lateness_.delay_of_next(id, alpha, fabric_.now());
+    const Seconds on_time = layout_.fifos[id].alpha;
+    return lateness_.empty() ? on_time : lateness_.delay_of_next(id, on_time, fabric_.now());
   }
 
  private:

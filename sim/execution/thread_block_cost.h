@@ -94,9 +94,9 @@ inline constexpr BytesPerSecond ordinary_rate = gigabytes_per_second(20);
 /// Tree-Simple-2, 128 MiB: 80 % of the link is used, with equal shares it would be 88). A thread of
 /// a protocol that flags its lines has a line or a few on their way, whatever else it does: it gets
 /// the same share as any other. What only links limit counts as `ordinary_rate`.
-inline FlowRate flow_rate(const ProtocolConstants& cost, BytesPerSecond rate) {
-  if (cost.flags_lines() || !(rate < unlimited)) return rate;
-  return {rate, rate.value / ordinary_rate.value};
+inline FlowRate flow_rate(const ProtocolConstants& cost, BytesPerSecond cap) {
+  if (cost.flags_lines() || !(cap < unlimited)) return cap;
+  return {cap, cap.value / ordinary_rate.value};
 }
 
 /// Whether the worker sends the slice that it is at as it came.
