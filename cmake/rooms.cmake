@@ -85,7 +85,7 @@ collsim_door(
   sim/topologies/topology.h sim/topologies/loader.h sim/topologies/cluster_name.h
   sim/topologies/name_run.h sim/topologies/topology_writer.h sim/routing/routing.h
   models/machine/gpu_model.h models/faults/fault.h models/faults/machine_faults.h
-  sim/execution/disturbance.h
+  sim/execution/machine_events.h
   # calls, and the words of their settings
   sim/plan/collective.h sim/plan/protocol.h sim/plan/plan.h sim/plan/steps.h
   sim/algorithms/registry.h sim/algorithms/written_schedule.h sim/nccl/nccl_plan.h
@@ -112,7 +112,7 @@ collsim_room(tools/collsim/report NEEDS ${reading} tools/collsim/core tools/coll
 
 # A study is a question whole: its model, options and answer.
 collsim_room(tools/collsim/advise NEEDS ${asking}
-  INSIDE sim/nccl/nccl_variable.h models/simulate/known_calls.h)
+  INSIDE sim/nccl/nccl_variable.h models/simulate/call_cache.h)
 collsim_room(tools/collsim/check NEEDS ${asking}
   INSIDE sim/plan/checker.h sim/nccl/nccl_point_to_point.h)
 collsim_room(tools/collsim/choose NEEDS ${asking}

@@ -353,8 +353,7 @@ Layout CallCompiler::lay(Plan plan, const HopRules& rules) const {
   if (spec_.faults.empty()) return {std::move(plan), std::move(wiring)};
   FaultyLayout faulty =
       lay_faults(spec_.faults, plan, topology(), spec_.gpus, cost, std::move(wiring), rules);
-  return {std::move(plan), std::move(faulty.wiring), std::move(faulty.disturbance),
-          faulty.reroutes};
+  return {std::move(plan), std::move(faulty.wiring), std::move(faulty.events), faulty.reroutes};
 }
 
 HopRules CallCompiler::hop_rules(std::optional<NcclAlgorithm> algorithm) const {
@@ -387,10 +386,10 @@ HopRules CallCompiler::hop_rules(std::optional<NcclAlgorithm> algorithm) const {
   return rules;
 }
 
-std::shared_ptr<const Layout> CallCompiler::nccl_layout(const LayoutMemo::Key& key,
-                                                        LayoutMemo* memo) const {
-  LayoutMemo own;
-  std::shared_ptr<const Layout>& layout = (memo != nullptr ? memo : &own)->layouts[key];
+std::shared_ptr<const Layout> CallCompiler::nccl_layout(const LayoutCache::Key& key,
+                                                        LayoutCache* cache) const {
+  LayoutCache own;
+  std::shared_ptr<const Layout>& layout = (cache != nullptr ? cache : &own)->layouts[key];
   if (layout) return layout;
   const auto& [algorithm, count] = key;
   require_memory_of_layout(*this, memory_needed(*this, algorithm, count));
@@ -403,13 +402,13 @@ std::shared_ptr<const Layout> CallCompiler::nccl_layout(const LayoutMemo::Key& k
   return layout;
 }
 
-CompiledCall CallCompiler::plan(Bytes size, LayoutMemo* memo) const {
+CompiledCall CallCompiler::plan(Bytes size, LayoutCache* cache) const {
   if (!nccl_) return textbook_plan(size);
-  return nccl_plan(size, decide(size), memo);
+  return nccl_plan(size, decide(size), cache);
 }
 
-CompiledCall CallCompiler::plan(Bytes size, const Candidate& candidate, LayoutMemo* memo) const {
-  if (nccl_ && nccl_function()) return nccl_plan(size, decide(size, candidate), memo);
+CompiledCall CallCompiler::plan(Bytes size, const Candidate& candidate, LayoutCache* cache) const {
+  if (nccl_ && nccl_function()) return nccl_plan(size, decide(size, candidate), cache);
   throw InputError(
       fmt::format("{} by NCCL's {}", to_string(spec_.collective), nccl_name(candidate.algorithm)),
       "a collective that NCCL tunes, of several ranks, under NCCL's rules");
@@ -482,10 +481,10 @@ NcclDecision CallCompiler::decide_messages(Bytes size) const {
 }
 
 CompiledCall CallCompiler::nccl_plan(Bytes size, const NcclDecision& decision,
-                                     LayoutMemo* memo) const {
+                                     LayoutCache* cache) const {
   const auto& chosen = decision.candidate;
-  const auto layout = chosen ? nccl_layout({chosen->algorithm, decision.channels}, memo)
-                             : nccl_layout({std::nullopt, decision.parts}, memo);
+  const auto layout = chosen ? nccl_layout({chosen->algorithm, decision.channels}, cache)
+                             : nccl_layout({std::nullopt, decision.parts}, cache);
   return with_host_memory({this, size, layout, DataPartition::nccl(layout->plan, decision.call),
                            decision.call.protocol, decision.warps,
                            chosen ? nccl_report_name(chosen->algorithm) : "p2p", chosen});

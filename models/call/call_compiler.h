@@ -15,7 +15,7 @@
 #include "models/nccl/choice.h"
 #include "sim/algorithms/registry.h"
 #include "sim/execution/data_partition.h"
-#include "sim/execution/disturbance.h"
+#include "sim/execution/machine_events.h"
 #include "sim/execution/wiring.h"
 #include "sim/nccl/nccl_algorithm.h"
 #include "sim/plan/plan.h"
@@ -28,13 +28,13 @@ class CallCompiler;
 struct Layout {
   Plan plan;
   Wiring wiring;
-  Disturbance disturbance{};
+  MachineEvents events{};
   bool reroutes = false;  ///< as in FaultyLayout
 };
 
 /// The layouts that one compiler has made under NCCL's rules, for a caller who asks for many sizes:
 /// sizes share layouts, and a layout of many ranks takes long. Not for several threads at once.
-struct LayoutMemo {
+struct LayoutCache {
   /// By algorithm and channels; without an algorithm by the parts of a message.
   using Key = std::pair<std::optional<NcclAlgorithm>, std::uint32_t>;
   std::map<Key, std::shared_ptr<const Layout>> layouts;
@@ -87,10 +87,10 @@ class CallCompiler {
   CallCompiler with_faults(MachineFaults faults) const;
 
   /// What runs for a size.
-  CompiledCall plan(Bytes size, LayoutMemo* memo = nullptr) const;
+  CompiledCall plan(Bytes size, LayoutCache* cache = nullptr) const;
   /// The same had NCCL chosen that pair. Throws InputError where NCCL has no such plan, or does not
   /// run the call under its rules.
-  CompiledCall plan(Bytes size, const Candidate& candidate, LayoutMemo* memo = nullptr) const;
+  CompiledCall plan(Bytes size, const Candidate& candidate, LayoutCache* cache = nullptr) const;
 
   /// What NCCL runs for a size. Only where nccl().
   NcclDecision decide(Bytes size) const;
@@ -148,10 +148,10 @@ class CallCompiler {
   Layout textbook_layout() const;
   ChannelOrder textbook_order() const;
   Layout lay(Plan plan, const HopRules& rules) const;
-  std::shared_ptr<const Layout> nccl_layout(const LayoutMemo::Key& key, LayoutMemo* memo) const;
+  std::shared_ptr<const Layout> nccl_layout(const LayoutCache::Key& key, LayoutCache* cache) const;
   CompiledCall textbook_plan(Bytes size) const;
   NcclDecision decide_messages(Bytes size) const;
-  CompiledCall nccl_plan(Bytes size, const NcclDecision& decision, LayoutMemo* memo) const;
+  CompiledCall nccl_plan(Bytes size, const NcclDecision& decision, LayoutCache* cache) const;
   NcclCall nccl_call(Bytes size, Protocol protocol) const;
   /// The plan, with the capacities that host memory has for it.
   CompiledCall with_host_memory(CompiledCall plan) const;

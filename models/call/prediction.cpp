@@ -55,7 +55,7 @@ Seconds limit_of(const CompiledCall& call, const Prediction& prediction) {
 void raise_continued(const CompiledCall& call, Prediction& prediction) {
   constexpr double max_short = 4e-3;
   const Seconds limit = limit_of(call, prediction);
-  if (prediction.time >= (1 - max_short) * limit) raise_to(prediction, limit);
+  if (prediction.time >= (1 - max_short) * limit) clamp_to(prediction, limit);
 }
 
 /// Nor need it be fast.
@@ -100,7 +100,7 @@ constexpr std::uint32_t simulated_calls = 1 + 2;
 constexpr double many_messages = 3e6;
 
 bool may_continue_calls(const Execution& execution) {
-  const auto& changes = execution.disturbance->changes;
+  const auto& changes = execution.events->changes;
   const Seconds begin = execution.startup();
   return execution.steady && execution.calls > 2 * simulated_calls &&
          effort_of(execution).whole > many_messages &&
@@ -128,7 +128,7 @@ ExecutionResult execute_first_calls(Execution execution, Engine engine) {
 }
 
 Wiring wiring_at_first(const CompiledCall& call) {
-  return wiring_as_it_begins(call.wiring(), call.layout->disturbance);
+  return wiring_as_it_begins(call.wiring(), call.layout->events);
 }
 
 }  // namespace
@@ -142,7 +142,7 @@ std::string_view to_string(Extent extent) {
 
 Execution execution_of(const CompiledCall& call) {
   return {call.plan(),   call.partition, call.wiring(),          call.cost(),
-          call.protocol, call.warps,     call.compiler->calls(), &call.layout->disturbance};
+          call.protocol, call.warps,     call.compiler->calls(), &call.layout->events};
 }
 
 Effort simulated_effort(const CompiledCall& call) {
@@ -159,9 +159,9 @@ Prediction outline(const CompiledCall& call) {
   return outline_on(call, call.wiring());
 }
 
-void raise_to(Prediction& prediction, Seconds limit) {
+void clamp_to(Prediction& prediction, Seconds limit) {
   constexpr double rounding = 1e-9;
-  prediction.raised = prediction.raised || prediction.time.value < limit.value * (1 - rounding);
+  prediction.clamped = prediction.clamped || prediction.time.value < limit.value * (1 - rounding);
   prediction.time = std::max(prediction.time, limit);
 }
 
@@ -192,7 +192,7 @@ Prediction simulate(const CompiledCall& call, const SimulationOptions& options) 
     return prediction;
   } catch (const HangError& error) {
     const auto dead =
-        links_that_stay_dead(call.wiring(), call.layout->disturbance, call.compiler->topology());
+        links_that_stay_dead(call.wiring(), call.layout->events, call.compiler->topology());
     throw HangError(error.channel(), error.rank(), error.step(),
                     fmt::format("{} of {} {}; dead: {}", call.algorithm, to_string(call.size),
                                 error.what(), fmt::join(dead, ", ")));

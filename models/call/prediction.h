@@ -52,7 +52,7 @@ struct Prediction {
   std::string medium;                    ///< that its data cross (medium_of())
   std::optional<EstimateMethod> method;  ///< of an estimate; none: simulated
   std::optional<FormulaTerms> form;      ///< of an estimate by a closed form, where it has one
-  bool raised = false;                   ///< by raise_to()
+  bool clamped = false;                  ///< by clamp_to()
   std::uint64_t transfers = 0;           ///< messages simulated; 0 for an estimate
   Extent extent = Extent::whole;         ///< of a simulation
   Rank classes = 0;                      ///< of equal ranks, each simulated once; 0 for an estimate
@@ -70,7 +70,7 @@ Prediction simulate(const CompiledCall& call, const SimulationOptions& options =
 Prediction estimate_by_plan(const CompiledCall& call);
 /// For an approximation, which may come out below a limit that no run can beat: the limit then
 /// counts in its place. What is simulated or exact is checked instead.
-void raise_to(Prediction& prediction, Seconds limit);
+void clamp_to(Prediction& prediction, Seconds limit);
 /// What is known without a time.
 Prediction outline(const CompiledCall& call);
 /// The `mean_over_ranks` of simulate() had the machine other costs, not compared with bounds: for

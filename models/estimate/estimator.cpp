@@ -13,8 +13,8 @@
 #include "models/calibration/trust.h"
 #include "models/call/far_above.h"
 #include "models/call/machine_view.h"
+#include "models/estimate/hop_cache.h"
 #include "models/estimate/hop_classes.h"
-#include "models/estimate/known_hops.h"
 #include "models/estimate/message_shapes.h"
 #include "models/estimate/pat_time.h"
 #include "models/estimate/ring_shapes.h"
@@ -29,10 +29,10 @@ namespace collsim {
 /// The formulas of a machine as it is at one instant of a call.
 class Estimator::Forms {
  public:
-  Forms(const CallCompiler& compiler, Seconds at, KnownHops* known)
+  Forms(const CallCompiler& compiler, Seconds at, HopCache* cache)
       : compiler_(compiler),
         view_(compiler, at),
-        hops_(compiler, view_, known, kinds_),
+        hops_(compiler, view_, cache, kinds_),
         rings_(compiler, hops_),
         trees_(compiler, hops_),
         stripes_(compiler, hops_),
@@ -240,7 +240,7 @@ Prediction Estimator::Forms::estimate(Bytes size, const NcclDecision& decision) 
     time = messages(decision, prediction.channels);
   }
   prediction.time = of_calls(time, decision, prediction.channels);
-  raise_to(prediction, prediction.bounds.largest());
+  clamp_to(prediction, prediction.bounds.largest());
   check_not_far_above(compiler_, prediction, message);
   prediction.trust = trust_by(EstimateMethod::formula, trust(prediction.algorithm));
   prediction.medium = medium();
@@ -322,16 +322,16 @@ namespace {
 /// Formulas for every state that a machine is in while a call runs.
 class Estimator::States {
  public:
-  States(const CallCompiler& compiler, KnownHops* known)
+  States(const CallCompiler& compiler, HopCache* cache)
       : compiler_(compiler),
-        known_(known),
+        hop_cache_(cache),
         instants_(instants_of(compiler.spec().faults)),
         forms_(instants_.size()),
         textbook_(instants_.size()) {}
 
   const CallCompiler& compiler() const { return compiler_; }
   Prediction estimate_textbook(Bytes size);
-  LayoutMemo* memo() { return &memo_; }
+  LayoutCache* layout_cache() { return &layout_cache_; }
   Prediction estimate(Bytes size, const NcclDecision& decision);
   Prediction estimate_through_memory(const CompiledCall& call, const NcclDecision& decision);
 
@@ -343,16 +343,17 @@ class Estimator::States {
   Seconds latest() const;
 
   const CallCompiler& compiler_;
-  KnownHops* known_;
+  HopCache* hop_cache_;
   std::vector<Seconds> instants_;                             // at which a state begins
   std::vector<std::unique_ptr<Forms>> forms_;                 // by state, as they are needed
   std::vector<std::unique_ptr<TextbookEstimator>> textbook_;  // the same
-  LayoutMemo memo_;
+  LayoutCache layout_cache_;
 };
 
 Prediction Estimator::States::estimate_in(std::size_t state, Bytes size,
                                           const NcclDecision& decision) {
-  if (!forms_[state]) forms_[state] = std::make_unique<Forms>(compiler_, instants_[state], known_);
+  if (!forms_[state])
+    forms_[state] = std::make_unique<Forms>(compiler_, instants_[state], hop_cache_);
   return forms_[state]->estimate(size, decision);
 }
 
@@ -413,7 +414,7 @@ Prediction Estimator::States::through_states(const InState& in_state) const {
     const double end = begun + left * all;
     if (!stands && (last || end <= instants_[state + 1].value)) {
       prediction.time = Seconds{end / calls};
-      raise_to(prediction, prediction.bounds.largest());
+      clamp_to(prediction, prediction.bounds.largest());
       return prediction;
     }
     if (last) break;
@@ -438,12 +439,12 @@ Prediction Estimator::States::estimate_through_memory(const CompiledCall& call,
   Prediction prediction = estimate_by_plan(call);
   const Seconds through_memory = prediction.floor.largest() + rest_beside_memory * rest;
   prediction.time = std::max(form, std::min(prediction.time, through_memory));
-  raise_to(prediction, std::max(prediction.bounds.largest(), prediction.floor.largest()));
+  clamp_to(prediction, std::max(prediction.bounds.largest(), prediction.floor.largest()));
   return prediction;
 }
 
-Estimator::Estimator(const CallCompiler& compiler, KnownHops* known)
-    : states_(std::make_unique<States>(compiler, known)) {}
+Estimator::Estimator(const CallCompiler& compiler, HopCache* cache)
+    : states_(std::make_unique<States>(compiler, cache)) {}
 Estimator::~Estimator() = default;
 Estimator::Estimator(Estimator&&) noexcept = default;
 Estimator& Estimator::operator=(Estimator&&) noexcept = default;
@@ -458,7 +459,7 @@ Prediction Estimator::estimate(Bytes size) {
   const CallCompiler& compiler = states_->compiler();
   if (compiler.nccl() == nullptr) return states_->estimate_textbook(size);
   if (needs_plan()) {
-    return states_->estimate_through_memory(compiler.plan(size, states_->memo()),
+    return states_->estimate_through_memory(compiler.plan(size, states_->layout_cache()),
                                             compiler.decide(size));
   }
   return states_->estimate(size, compiler.decide(size));
@@ -467,10 +468,10 @@ Prediction Estimator::estimate(Bytes size) {
 Prediction Estimator::estimate(Bytes size, const Candidate& candidate) {
   const CallCompiler& compiler = states_->compiler();
   if (compiler.nccl() == nullptr) {
-    return estimate_by_plan(compiler.plan(size, candidate, states_->memo()));
+    return estimate_by_plan(compiler.plan(size, candidate, states_->layout_cache()));
   }
   if (needs_plan()) {
-    return states_->estimate_through_memory(compiler.plan(size, candidate, states_->memo()),
+    return states_->estimate_through_memory(compiler.plan(size, candidate, states_->layout_cache()),
                                             compiler.decide(size, candidate));
   }
   return states_->estimate(size, compiler.decide(size, candidate));

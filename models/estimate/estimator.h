@@ -4,7 +4,7 @@
 
 #include "models/call/call_compiler.h"
 #include "models/call/prediction.h"
-#include "models/estimate/known_hops.h"
+#include "models/estimate/hop_cache.h"
 
 namespace collsim {
 
@@ -14,9 +14,9 @@ namespace collsim {
 /// docs/estimate.md has the formulas. Not for several threads at once.
 class Estimator {
  public:
-  /// The compiler must outlive it, and so must `known`, which remembers the hops for
+  /// The compiler must outlive it, and so must `cache`, which keeps the hops for
   /// compilers that differ from this one by faults alone; null: nothing does.
-  explicit Estimator(const CallCompiler& compiler, KnownHops* known = nullptr);
+  explicit Estimator(const CallCompiler& compiler, HopCache* cache = nullptr);
   ~Estimator();
   Estimator(Estimator&&) noexcept;
   Estimator& operator=(Estimator&&) noexcept;

@@ -6,7 +6,7 @@
 
 #include "models/call/call_compiler.h"
 #include "models/call/machine_view.h"
-#include "models/estimate/known_hops.h"
+#include "models/estimate/hop_cache.h"
 #include "models/estimate/ring_time.h"
 
 namespace collsim {

@@ -20,13 +20,13 @@ enum class Likeness : std::uint8_t {
   near,
 };
 
-/// The call on so many of a cluster's ranks (whole nodes, at least two), that represents it: on the
-/// first nodes, or, where faults are, on the nodes that they touch and on neighbours of theirs; of
-/// a textbook's call half of them are the last nodes, since its hops have no NICs of their own. A
-/// touched node takes the place at which it has as many children in both of NCCL's trees over
-/// nodes, as nearly as there is one. Nothing where no small cluster is like the whole, where not
-/// all nodes have the same GPUs in the call, and where it would be more than half of the whole. The
-/// whole must outlive who plans for it: what NCCL's search found is taken over.
+/// The call on so many of a cluster's ranks (whole nodes, at least two), that it is extrapolated
+/// from: on the first nodes, or, where faults are, on the nodes that they touch and on neighbours
+/// of theirs; of a textbook's call half of them are the last nodes, since its hops have no NICs of
+/// their own. A touched node takes the place at which it has as many children in both of NCCL's
+/// trees over nodes, as nearly as there is one. Nothing where no small cluster is like the whole,
+/// where not all nodes have the same GPUs in the call, and where it would be more than half of the
+/// whole. The whole must outlive who plans for it: what NCCL's search found is taken over.
 std::optional<CallSpec> small_cluster(const CallCompiler& whole, Rank ranks = 64,
                                       Likeness likeness = Likeness::close);
 

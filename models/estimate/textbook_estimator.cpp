@@ -166,7 +166,7 @@ Bytes TextbookEstimator::size_of_part(const CallCompiler& cluster, Bytes size) c
   return growth_ == Growth::share_per_rank ? size_for(cluster, size, compiler_.ranks()) : size;
 }
 
-/// What claims to be exact must keep the bound; what is near is raised to it.
+/// What claims to be exact must keep the bound; what is near is clamped to it.
 Prediction TextbookEstimator::of_whole(Prediction part, Bytes size, Seconds time,
                                        EstimateMethod method) const {
   part.size = size;
@@ -182,7 +182,7 @@ Prediction TextbookEstimator::of_whole(Prediction part, Bytes size, Seconds time
   part.classes = 0;
   part.trust = trust_by(method, part.trust);
   if (method != EstimateMethod::closed_form) {
-    raise_to(part, part.bounds.largest());
+    clamp_to(part, part.bounds.largest());
     return part;
   }
   check_not_below(part.time, part.bounds.largest(),

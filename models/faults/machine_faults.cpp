@@ -80,11 +80,11 @@ class FaultLayer {
   }
 
   FaultyLayout lay() && {
-    layout_.disturbance.seed = faults_.seed;
-    for (const Seconds at : instants_) layout_.disturbance.changes.push_back({at});
+    layout_.events.seed = faults_.seed;
+    for (const Seconds at : instants_) layout_.events.changes.push_back({at});
     change_wires();
     change_capacities();
-    std::erase_if(layout_.disturbance.changes, [](const MachineChange& change) {
+    std::erase_if(layout_.events.changes, [](const MachineChange& change) {
       return change.capacities.empty() && change.wires.empty();
     });
     disturb_ranks();
@@ -190,7 +190,7 @@ class FaultLayer {
     latency = change.wire.latency;
     jitter = change.jitter;
     layout_.reroutes = layout_.reroutes || change.moves;
-    layout_.disturbance.changes[instant].wires.push_back(change);
+    layout_.events.changes[instant].wires.push_back(change);
   }
 
   void change_capacities() {
@@ -208,7 +208,7 @@ class FaultLayer {
       for (std::size_t i = 0; i < instants_.size(); ++i) {
         const double share = states_[i].at(origin.id).share;
         if (share == before) continue;
-        layout_.disturbance.changes[i].capacities.push_back({resource, share * healthy});
+        layout_.events.changes[i].capacities.push_back({resource, share * healthy});
         before = share;
       }
     }
@@ -216,17 +216,17 @@ class FaultLayer {
 
   void disturb_ranks() {
     if (faults_.ranks.empty() && faults_.hosts.empty()) return;
-    layout_.disturbance.late.resize(gpus_.size());
-    layout_.disturbance.speed.assign(gpus_.size(), 1);
+    layout_.events.late.resize(gpus_.size());
+    layout_.events.speed.assign(gpus_.size(), 1);
     for (const RankFault& fault : faults_.ranks) {
-      layout_.disturbance.late[fault.rank] += fault.late;
-      layout_.disturbance.speed[fault.rank] *= fault.speed;
+      layout_.events.late[fault.rank] += fault.late;
+      layout_.events.speed[fault.rank] *= fault.speed;
     }
     for (const HostFault& fault : faults_.hosts) {
       for (Rank rank = 0; rank < gpus_.size(); ++rank) {
         if (topology_.node_of(gpus_[rank]) != fault.node) continue;
-        layout_.disturbance.late[rank] += fault.late;
-        layout_.disturbance.speed[rank] *= fault.speed;
+        layout_.events.late[rank] += fault.late;
+        layout_.events.speed[rank] *= fault.speed;
       }
     }
   }
@@ -275,15 +275,15 @@ FaultyLayout lay_faults(const MachineFaults& faults, const Plan& plan, const Top
   return FaultLayer(faults, plan, topology, gpus, cost, std::move(wiring), rules).lay();
 }
 
-Wiring wiring_as_it_begins(const Wiring& wiring, const Disturbance& disturbance) {
+Wiring wiring_as_it_begins(const Wiring& wiring, const MachineEvents& events) {
   const auto refuse = [](const char* what) {
     throw InputError(fmt::format("{} in the analytic model", what),
                      "faults of links that hold for the whole call, without jitter, or `collsim "
                      "run`");
   };
-  if (!disturbance.late.empty()) refuse("a late or slow rank");
+  if (!events.late.empty()) refuse("a late or slow rank");
   Wiring begun = wiring;
-  for (const MachineChange& change : disturbance.changes) {
+  for (const MachineChange& change : events.changes) {
     if (change.at.value > 0) refuse("a fault that comes or goes");
     for (const CapacityChange& capacity : change.capacities) {
       if (capacity.capacity.value == 0) refuse("a dead link that nothing leads around");
@@ -297,10 +297,10 @@ Wiring wiring_as_it_begins(const Wiring& wiring, const Disturbance& disturbance)
   return begun;
 }
 
-std::vector<std::string> links_that_stay_dead(const Wiring& wiring, const Disturbance& disturbance,
+std::vector<std::string> links_that_stay_dead(const Wiring& wiring, const MachineEvents& events,
                                               const Topology& topology) {
   std::map<ResourceId, bool> dead;
-  for (const MachineChange& change : disturbance.changes) {
+  for (const MachineChange& change : events.changes) {
     for (const CapacityChange& capacity : change.capacities) {
       dead[capacity.resource] = capacity.capacity.value == 0;
     }

@@ -9,7 +9,7 @@
 #include "models/machine/link_state.h"
 #include "models/machine/plan_wiring.h"
 #include "sim/cost/calibration.h"
-#include "sim/execution/disturbance.h"
+#include "sim/execution/machine_events.h"
 #include "sim/execution/wiring.h"
 #include "sim/plan/plan.h"
 #include "sim/topologies/topology.h"
@@ -69,7 +69,7 @@ struct FaultyLayout {
   /// The wiring at its best: routes as the call begins, every capacity the most that it ever is, no
   /// extra latency. Lower bounds hold of it.
   Wiring wiring;
-  Disturbance disturbance;
+  MachineEvents events;
   bool reroutes = false;  ///< wires change while the call runs, so that loads are not known before
 };
 
@@ -82,10 +82,10 @@ FaultyLayout lay_faults(const MachineFaults& faults, const Plan& plan, const Top
 
 /// The wiring with all that was wrong before the call. Throws InputError where that is not all:
 /// analytic models know no other faults.
-Wiring wiring_as_it_begins(const Wiring& wiring, const Disturbance& disturbance);
+Wiring wiring_as_it_begins(const Wiring& wiring, const MachineEvents& events);
 
 /// The links that move nothing in the end, by name: why a call hangs.
-std::vector<std::string> links_that_stay_dead(const Wiring& wiring, const Disturbance& disturbance,
+std::vector<std::string> links_that_stay_dead(const Wiring& wiring, const MachineEvents& events,
                                               const Topology& topology);
 
 }  // namespace collsim

@@ -8,14 +8,14 @@ namespace collsim {
 
 LaidHops::LaidHops(const Topology& topology, std::span<const DeviceId> gpus,
                    const Calibration& cost, HopRules rules, const LinkStates& states,
-                   KnownWays* known)
+                   RouteCache* cache)
     : topology_(topology),
       gpus_(gpus),
       cost_(cost),
       rules_(std::move(rules)),
       router_(topology),
       table_(topology, wiring_),
-      known_(topology.takes_detours() ? nullptr : known) {
+      cache_(topology.takes_detours() ? nullptr : cache) {
   for (const auto& [link, state] : states) {
     if (!state.avoided) continue;
     dead_.resize(topology_.links().size());
@@ -64,10 +64,10 @@ LaidHops::Way LaidHops::healthy_way(std::uint32_t channel, Rank from, Rank to) {
   const auto search = [&] {
     return links_of_hop(topology_, router_, gpus_, rules_, channel, from, to);
   };
-  if (known_ == nullptr) return search();
+  if (cache_ == nullptr) return search();
   const HopKey hop{channel, from, to};
-  const auto found = known_->find(hop);
-  return found != known_->end() ? found->second : known_->emplace(hop, search()).first->second;
+  const auto found = cache_->find(hop);
+  return found != cache_->end() ? found->second : cache_->emplace(hop, search()).first->second;
 }
 
 /// Where no way is left, it stands still where it always went.

@@ -36,7 +36,7 @@ struct HopHash {
 };
 
 /// The links that hops of one algorithm take on the healthy machine.
-using KnownWays = std::unordered_map<HopKey, std::vector<LinkId>, HopHash>;
+using RouteCache = std::unordered_map<HopKey, std::vector<LinkId>, HopHash>;
 
 /// What links are like at one instant, by ResourceId.
 struct LinkConditions {
@@ -64,10 +64,10 @@ class LaidHops {
   };
 
   /// Of `states` only the links count that are avoided. Refers to all but the rules and these, and
-  /// to `known`, in which the ways of hops are remembered where they do not depend on those before;
+  /// to `cache`, which keeps the ways of hops where they do not depend on those before;
   /// null: nowhere.
   LaidHops(const Topology& topology, std::span<const DeviceId> gpus, const Calibration& cost,
-           HopRules rules, const LinkStates& states, KnownWays* known);
+           HopRules rules, const LinkStates& states, RouteCache* cache);
   ~LaidHops() = default;
   LaidHops(const LaidHops&) = delete;  // parts of it refer to others
   LaidHops& operator=(const LaidHops&) = delete;
@@ -121,7 +121,7 @@ class LaidHops {
   Router router_;
   Wiring wiring_;
   ResourceTable table_;
-  KnownWays* known_;
+  RouteCache* cache_;
   std::vector<bool> dead_;                  // by link; empty: none is
   std::optional<ReducedTopology> reduced_;  // without dead links
   std::optional<Router> detours_;           // on it

@@ -146,7 +146,7 @@ Prediction PeerCalls::predict(const std::vector<std::string>& kernels, std::stri
   prediction.bounds = predictor_of(kernel).compiler().bounds(size);
   prediction.trust = call.measured ? Trust::measured : Trust::derived;
   prediction.method = EstimateMethod::formula;
-  raise_to(prediction, prediction.bounds.largest());
+  clamp_to(prediction, prediction.bounds.largest());
   return prediction;
 }
 

@@ -108,7 +108,7 @@ Prediction RegisteredCalls::predict(Bytes size) {
   const bool measured = setting_.compute_capability == measured_gpus && !setting_.multicast;
   prediction.trust = measured ? Trust::measured : Trust::derived;
   prediction.method = EstimateMethod::formula;
-  raise_to(prediction, prediction.bounds.largest());
+  clamp_to(prediction, prediction.bounds.largest());
   return prediction;
 }
 

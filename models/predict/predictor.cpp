@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "models/estimate/known_hops.h"
+#include "models/estimate/hop_cache.h"
 
 namespace collsim {
 
@@ -22,7 +22,7 @@ constexpr Bytes min_smaller_call{16 << 20};
 }  // namespace
 
 Predictor::Predictor(std::shared_ptr<const CallCompiler> compiler, Method method,
-                     std::shared_ptr<KnownHops> hops, bool shares_hops)
+                     std::shared_ptr<HopCache> hops, bool shares_hops)
     : compiler_(std::move(compiler)),
       hops_(std::move(hops)),
       shares_hops_(shares_hops),
@@ -33,7 +33,7 @@ Predictor::Predictor(CallSpec spec, Method method)
 
 Predictor::Predictor(CallCompiler compiler, Method method)
     : Predictor(std::make_shared<const CallCompiler>(std::move(compiler)), std::move(method),
-                std::make_shared<KnownHops>(), false) {}
+                std::make_shared<HopCache>(), false) {}
 
 Predictor Predictor::by(Method method) const {
   return {compiler_, std::move(method), hops_, shares_hops_};
@@ -53,7 +53,7 @@ Prediction Predictor::predict(Bytes size, const Given& given) {
   const Seconds estimated = healthy().estimate(size, given).time;
   if (prediction.time > max_off_of_estimates * estimated) return prediction;
   const Prediction& without = on_healthy(size, given);
-  raise_to(prediction, without.time);
+  clamp_to(prediction, without.time);
   prediction.mean_over_ranks = std::max(prediction.mean_over_ranks, without.mean_over_ranks);
   return prediction;
 }
@@ -112,7 +112,7 @@ Prediction Predictor::grown(const Prediction& smaller, Bytes size, const Given& 
   const double growth = whole.time.value / estimate(smaller.size, choice).time.value;
   whole.time = growth * smaller.time;
   whole.mean_over_ranks = growth * smaller.mean_over_ranks;
-  raise_to(whole, whole.bounds.largest());
+  clamp_to(whole, whole.bounds.largest());
   whole.transfers = smaller.transfers;
   whole.classes = smaller.classes;
   whole.method.reset();

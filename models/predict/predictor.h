@@ -59,7 +59,7 @@ class Predictor {
   using Pair = std::optional<std::pair<NcclAlgorithm, Protocol>>;
 
   Predictor(std::shared_ptr<const CallCompiler> compiler, Method method,
-            std::shared_ptr<KnownHops> hops, bool shares_hops);
+            std::shared_ptr<HopCache> hops, bool shares_hops);
   Prediction simulate(Bytes size, const Given& given);
   std::optional<Prediction> simulate_if_few(Bytes size, const Given& given);
   Prediction within_messages(Bytes size, const Given& given);
@@ -69,7 +69,7 @@ class Predictor {
   const Prediction& on_healthy(Bytes size, const Given& given);
 
   std::shared_ptr<const CallCompiler> compiler_;
-  std::shared_ptr<KnownHops> hops_;  // of all that differ by faults alone
+  std::shared_ptr<HopCache> hops_;  // of all that differ by faults alone
   bool shares_hops_;
   CallModel model_;
   FoldedExchange folded_{model_};

@@ -25,7 +25,7 @@ struct CallCost {
   std::uint32_t channels = 0;  ///< multiprocessors that it keeps on each GPU
 };
 
-/// Says what calls cost. Schedules ask it once per call, so it should remember.
+/// Says what calls cost. Schedules ask it once per call, so it should cache them.
 class CallCosts {
  public:
   CallCosts() = default;

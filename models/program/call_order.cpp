@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/program/program_schedule.h"
-#include "sim/execution/disturbance.h"
+#include "sim/execution/machine_events.h"
 
 namespace collsim {
 

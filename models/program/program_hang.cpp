@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "sim/execution/disturbance.h"
+#include "sim/execution/machine_events.h"
 
 namespace collsim {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "models/call/memory_need.h"
-#include "models/simulate/known_calls.h"
+#include "models/simulate/call_cache.h"
 
 namespace collsim {
 
@@ -34,8 +34,8 @@ Prediction CallModel::estimate(Bytes size, const std::optional<Candidate>& given
   const auto find = [&] {
     return given ? estimator_->estimate(size, *given) : estimator_->estimate(size);
   };
-  const bool remembers = method_.known != nullptr && estimator_->needs_plan();
-  return remembers ? method_.known->estimate(plan(size, given), find) : find();
+  const bool is_cached = method_.cache != nullptr && estimator_->needs_plan();
+  return is_cached ? method_.cache->estimate(plan(size, given), find) : find();
 }
 
 Prediction CallModel::run(const CompiledCall& call, bool is_asked) const {
@@ -47,7 +47,7 @@ Prediction CallModel::run(const CompiledCall& call, bool is_asked) const {
     if (method_.simulation.watch != nullptr) (*method_.simulation.watch)(sent);
   };
   if (std::isfinite(most)) options = limited(std::move(options), most, watch);
-  return method_.known != nullptr ? method_.known->simulate(call, options)
+  return method_.cache != nullptr ? method_.cache->simulate(call, options)
                                   : simulate(call, options);
 }
 

@@ -20,13 +20,13 @@ class CallModel {
  public:
   /// `hops`, which must outlive it, are shared with compilers that differ by faults alone; null:
   /// they are not.
-  CallModel(std::shared_ptr<const CallCompiler> compiler, Method method, KnownHops* hops = nullptr)
+  CallModel(std::shared_ptr<const CallCompiler> compiler, Method method, HopCache* hops = nullptr)
       : compiler_(std::move(compiler)), method_(std::move(method)), hops_(hops) {}
 
   const CallCompiler& compiler() const { return *compiler_; }
   const Method& method() const { return method_; }
   const SimulationBudget& budget() const { return method_.budget; }
-  LayoutMemo& layouts() { return layouts_; }
+  LayoutCache& layouts() { return layouts_; }
 
   /// What runs, had NCCL chosen `given`; without it what NCCL does choose. Throws InputError where
   /// its layout needs more memory than there is (require_memory()).
@@ -39,8 +39,8 @@ class CallModel {
  private:
   std::shared_ptr<const CallCompiler> compiler_;
   Method method_;
-  KnownHops* hops_;
-  LayoutMemo layouts_;
+  HopCache* hops_;
+  LayoutCache layouts_;
   std::optional<Estimator> estimator_;  // made where it is asked for
 };
 

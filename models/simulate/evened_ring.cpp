@@ -72,7 +72,7 @@ std::optional<Prediction> EvenedRing::predict(AskedCall& asked) {
   prediction.floor = known.floor;
   prediction.mean_over_ranks = scale * prediction.mean_over_ranks;
   prediction.time = scale * prediction.time;
-  raise_to(prediction,
+  clamp_to(prediction,
            std::max(known.bounds.largest(), surely_needed(known.floor, compiler().cost().jitter)));
   return prediction;
 }

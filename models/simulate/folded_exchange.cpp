@@ -236,7 +236,8 @@ constexpr Rank min_ranks_to_fold = 128;
 
 }  // namespace
 
-std::optional<FoldedCall> folded_call(const CallCompiler& compiler, Bytes size, LayoutMemo& memo) {
+std::optional<FoldedCall> folded_call(const CallCompiler& compiler, Bytes size,
+                                      LayoutCache& cache) {
   if (!is_direct_exchange(compiler) || !keeps_equals(compiler)) return std::nullopt;
   const DataPartition partition = compiler.textbook_binding(size);
   if (!chunk_sizes(partition, compiler.textbook_chunks()).alike) return std::nullopt;
@@ -244,7 +245,7 @@ std::optional<FoldedCall> folded_call(const CallCompiler& compiler, Bytes size, 
   if (!grid || grid->nodes < 2) return std::nullopt;
   const FoldedHops hops(*grid);
   // A textbook's call has no other layout there. Null: it does not fold.
-  const auto [known, is_new] = memo.layouts.try_emplace(LayoutMemo::Key{std::nullopt, 0});
+  const auto [known, is_new] = cache.layouts.try_emplace(LayoutCache::Key{std::nullopt, 0});
   if (is_new && has_like_nodes(compiler)) {
     if (auto layout = layout_of(compiler, hops)) {
       known->second = std::make_shared<const Layout>(std::move(*layout));

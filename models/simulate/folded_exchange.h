@@ -19,9 +19,9 @@ struct FoldedCall {
 /// Nothing where equals may not stay equal, or cannot be told without the whole plan: faults,
 /// chunks that differ in size, nodes that differ or that cables between switches join, hops with
 /// several ways, jitter, proxies, host memory, bursts, and GPUs that contend for NVLinks.
-/// Simulated, it ends when the whole would, to 1e-9. Keeps its layout in `memo`; throws as a plan
+/// Simulated, it ends when the whole would, to 1e-9. Keeps its layout in `cache`; throws as a plan
 /// of the whole does.
-std::optional<FoldedCall> folded_call(const CallCompiler& compiler, Bytes size, LayoutMemo& memo);
+std::optional<FoldedCall> folded_call(const CallCompiler& compiler, Bytes size, LayoutCache& cache);
 
 /// Such a call of many ranks, which would take long to lay out pair by pair.
 class FoldedExchange : public Shortcut {

@@ -6,14 +6,14 @@
 
 namespace collsim {
 
-class KnownCalls;
+class CallCache;
 
-/// What a simulation may take. Whatever needs more is represented by a smaller cluster.
+/// What a simulation may take. Whatever needs more is extrapolated from a smaller cluster.
 struct SimulationBudget {
   Rank max_ranks = 512;
   double max_seconds = 2;  ///< of one core, as far as is known before (likely_seconds())
-  /// Of one call. What would send more is represented by four nodes or so, then by smaller calls of
-  /// theirs (Extent::part), and where these send more as well, formulas answer.
+  /// Of one call. What would send more is extrapolated from four nodes or so, then by smaller calls
+  /// of theirs (Extent::part), and where these send more as well, formulas answer.
   double max_messages = std::numeric_limits<double>::infinity();
 };
 
@@ -28,12 +28,12 @@ struct Method {
   /// from that of another by some 1e-5, and one that is continued from one that is not by up to
   /// 4e-3 (SteadyState).
   bool beside_healthy = true;
-  KnownCalls* known = nullptr;  ///< remembers calls of many machines; null: nothing does
+  CallCache* cache = nullptr;  ///< keeps calls of many machines; null: nothing does
 };
 
-/// `known`: as in Method.
-inline Method by_formulas(KnownCalls* known = nullptr) {
-  return {.is_estimate = true, .known = known};
+/// `cache`: as in Method.
+inline Method by_formulas(CallCache* cache = nullptr) {
+  return {.is_estimate = true, .cache = cache};
 }
 inline Method by_simulation(const SimulationBudget& budget = {}) {
   return {.budget = budget};

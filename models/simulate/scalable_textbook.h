@@ -12,9 +12,9 @@ namespace collsim {
 /// abci-a100-x16: 14, 41 us a message).
 inline constexpr double seconds_per_rank_of_exchange = 3e-7;
 
-/// Whether a textbook's call may be represented by one of fewer ranks with as many bytes on every
-/// hop: rings, and schedules in which every pair talks, that cut the buffer by ranks. Each further
-/// rank is a further step of theirs.
+/// Whether a textbook's call may be extrapolated from one of fewer ranks with as many bytes on
+/// every hop: rings, and schedules in which every pair talks, that cut the buffer by ranks. Each
+/// further rank is a further step of theirs.
 bool is_scalable_textbook(const CallCompiler& compiler);
 
 /// Whether every pair of ranks is a connection of the textbook's schedule: its layout alone takes

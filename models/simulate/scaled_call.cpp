@@ -6,8 +6,8 @@
 #include "models/estimate/small_cluster.h"
 #include "models/simulate/likely_seconds.h"
 #include "models/simulate/scalable_textbook.h"
-#include "sim/execution/disturbance.h"
 #include "sim/execution/effort.h"
+#include "sim/execution/machine_events.h"
 
 namespace collsim {
 
@@ -143,7 +143,7 @@ Prediction ScaledCall::scaled(const AskedCall& asked) {
                            ? whole.time - small.cluster.estimate(small.call.size, small.choice).time
                            : time_of_more_ranks(small, simulated.time, asked);
   whole.time = simulated.time + more;
-  raise_to(whole, whole.bounds.largest());
+  clamp_to(whole, whole.bounds.largest());
   whole.mean_over_ranks = simulated.mean_over_ranks + more;
   whole.transfers = simulated.transfers;
   whole.classes = simulated.classes;

@@ -14,7 +14,7 @@ struct RepresentativeCall {
   CompiledCall call;
 };
 
-/// A call beyond the budget, represented by a small_cluster() (of textbooks only where
+/// A call beyond the budget, extrapolated from a small_cluster() (of textbooks only where
 /// is_scalable_textbook()): of max_ranks, or of half, a quarter, ... of them, the largest that is
 /// within the budget, but no fewer than 32. It runs what runs on the whole: with as many bytes on
 /// every hop, where each rank has a part of the buffer, else with as many bytes in all. Its time

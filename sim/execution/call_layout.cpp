@@ -85,7 +85,7 @@ class LayoutBuilder {
   LaneSetting setting_of(const Worker& worker, LinkKind slowest, std::uint32_t warps) const;
   void add_worker(Worker worker);
   double speed_of(Rank rank) const {
-    return execution_.disturbance == nullptr ? 1 : execution_.disturbance->speed_of(rank);
+    return execution_.events == nullptr ? 1 : execution_.events->speed_of(rank);
   }
   const ProtocolConstants& cost() const { return cost_of(LinkKind::nvlink); }
   const ProtocolConstants& cost_of(LinkKind slowest) const {
@@ -113,7 +113,7 @@ CallLayout LayoutBuilder::build() {
     }
   }
   free_route_ = draft_.add_route({});
-  // A disturbance may name channels that a small call leaves out.
+  // The events may name channels that a small call leaves out.
   layout_.first_fifos.assign(execution_.plan.channels(), no_fifo);
   layout_.thread_blocks.resize(execution_.plan.channels());
   for (std::uint32_t channel = 0; channel < partition.channels(); ++channel) {

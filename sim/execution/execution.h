@@ -5,7 +5,7 @@
 
 #include "sim/cost/calibration.h"
 #include "sim/execution/data_partition.h"
-#include "sim/execution/disturbance.h"
+#include "sim/execution/machine_events.h"
 #include "sim/execution/wiring.h"
 #include "sim/plan/plan.h"
 
@@ -25,7 +25,7 @@ struct Execution {
   /// Calls in a row. A rank launches its next one as soon as its own part of the last is over, as
   /// benchmarks do; whoever only sends may then be calls ahead of those who receive.
   std::uint32_t calls = 1;
-  const Disturbance* disturbance = nullptr;  ///< what is wrong with the machine; null: nothing
+  const MachineEvents* events = nullptr;  ///< what is wrong with the machine; null: nothing
   bool steady = false;           ///< loops that repeat themselves may be skipped (SteadyState)
   const Watch* watch = nullptr;  ///< null: nobody
   /// Whether ranks and links that are equal may be simulated once for all (symmetry_of()). What

@@ -21,7 +21,7 @@ class ExecutionHash {
   void add(const Plan& plan, const DataPartition& partition);
   void add(const Wiring& wiring);
   void add(const Wire& wire);
-  void add(const Disturbance& disturbance);
+  void add(const MachineEvents& events);
   std::uint64_t value() const { return hash_; }
 
  private:
@@ -120,8 +120,8 @@ void ExecutionHash::add(const Wire& wire) {
   }
 }
 
-void ExecutionHash::add(const Disturbance& disturbance) {
-  for (const MachineChange& change : disturbance.changes) {
+void ExecutionHash::add(const MachineEvents& events) {
+  for (const MachineChange& change : events.changes) {
     add(change.at.value);
     for (const CapacityChange& each : change.capacities) {
       add(std::uint64_t{each.resource});
@@ -134,10 +134,10 @@ void ExecutionHash::add(const Disturbance& disturbance) {
       add(each.jitter.value);
     }
   }
-  add(std::uint64_t{disturbance.late.size()});
-  for (const Seconds late : disturbance.late) add(late.value);
-  for (const double speed : disturbance.speed) add(speed);
-  add(disturbance.seed);
+  add(std::uint64_t{events.late.size()});
+  for (const Seconds late : events.late) add(late.value);
+  for (const double speed : events.speed) add(speed);
+  add(events.seed);
 }
 
 }  // namespace
@@ -151,7 +151,7 @@ std::uint64_t hash_of(const Execution& execution) {
   hash.add(static_cast<std::uint64_t>(execution.protocol));
   hash.add(std::uint64_t{execution.warps} << 32U | execution.calls);
   hash.add(std::uint64_t{execution.steady} + 2 * std::uint64_t{execution.fold});
-  if (execution.disturbance != nullptr) hash.add(*execution.disturbance);
+  if (execution.events != nullptr) hash.add(*execution.events);
   return hash.value();
 }
 

@@ -208,7 +208,7 @@ ExecutionResult Executor::result() {
 }
 
 void Executor::fail() const {
-  if (execution_.disturbance != nullptr && !execution_.disturbance->empty()) {
+  if (execution_.events != nullptr && !execution_.events->empty()) {
     throw hang_of(call_, credits_);
   }
   throw std::logic_error(fmt::format("{} of {} programs never ended: the plan deadlocks",
@@ -512,8 +512,7 @@ void Executor::end_call(Rank rank) {
 
 /// Launches the rank's first call, later where it is late.
 void Executor::begin(Rank rank) {
-  const Seconds late =
-      execution_.disturbance == nullptr ? Seconds{} : execution_.disturbance->late_by(rank);
+  const Seconds late = execution_.events == nullptr ? Seconds{} : execution_.events->late_by(rank);
   if (late.value > 0) {
     fabric_.start_timer(late, timer_tag(rank, TimerKind::launch));
   } else {

@@ -37,7 +37,7 @@ struct ExecutionResult {
 ///
 /// `timeline`, if given, receives a record per slice and primitive. Throws std::logic_error where a
 /// program never ends, which cannot happen to a plan that passed check() with two chunks of
-/// credits. Where a disturbance stops a program for ever, throws HangError: which rank waits, at
+/// credits. Where an event stops a program for ever, throws HangError: which rank waits, at
 /// which step, for whom.
 ExecutionResult execute(const Execution& execution, Fabric& fabric, Timeline* timeline = nullptr);
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "sim/execution/call_layout.h"
-#include "sim/execution/disturbance.h"
+#include "sim/execution/machine_events.h"
 
 namespace collsim {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "sim/execution/disturbance.h"
+#include "sim/execution/machine_events.h"
 #include "sim/execution/symmetry.h"
 
 namespace collsim {
@@ -22,8 +22,8 @@ Seconds Lateness::delay_of_next(FifoId id, Seconds alpha, Seconds now) {
 namespace {
 
 std::span<const MachineChange> changes_of(const Execution& execution) {
-  if (execution.disturbance == nullptr) return {};
-  return execution.disturbance->changes;
+  if (execution.events == nullptr) return {};
+  return execution.events->changes;
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ MachineChanges::Routes MachineChanges::add_routes(const WireChange& change) {
 void MachineChanges::begin() {
   const auto changes = changes_of(execution_);
   if (changes.empty()) return;
-  lateness_ = Lateness(execution_.disturbance->seed, layout_.fifos.size());
+  lateness_ = Lateness(execution_.events->seed, layout_.fifos.size());
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const Seconds delay = changes[i].at - execution_.startup();
     if (delay.value <= 0) {

@@ -33,7 +33,7 @@ class Lateness {
   std::vector<OfFifo> fifos_;
 };
 
-/// Lets happen to a call what its disturbance says, each change in its time.
+/// Lets happen to a call what its events say, each change in its time.
 class MachineChanges {
  public:
   /// All must outlive it. Adds the routes that connections will take to the fabric.

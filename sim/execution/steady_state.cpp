@@ -82,8 +82,8 @@ std::uint32_t steps_of_period(const Execution& execution) {
 }
 
 bool changes_later(const Execution& execution) {
-  if (execution.disturbance == nullptr) return false;
-  const auto& changes = execution.disturbance->changes;
+  if (execution.events == nullptr) return false;
+  const auto& changes = execution.events->changes;
   return std::any_of(changes.begin(), changes.end(),
                      [&](const MachineChange& change) { return change.at > execution.startup(); });
 }

@@ -22,8 +22,8 @@ bool can_fold(const Execution& execution, const CallLayout& layout, const Fabric
       execution.cost.jitter > 0 && execution.plan.schedule(0).agents().empty();
   if (!execution.fold || ranks_differ || execution.calls > 1) return false;
   if (draft.bursts() || !layout.fifo_of_proxy.empty()) return false;
-  if (execution.disturbance == nullptr) return true;
-  const auto& changes = execution.disturbance->changes;
+  if (execution.events == nullptr) return true;
+  const auto& changes = execution.events->changes;
   return std::all_of(changes.begin(), changes.end(),
                      [](const MachineChange& change) { return change.wires.empty(); });
 }
@@ -138,12 +138,12 @@ void CallColours::leave_out_resources() {
   }
 }
 
-/// Of each resource, whatever the disturbance does to it.
+/// Of each resource, whatever the events do to it.
 std::vector<double> CallColours::min_capacities() const {
   std::vector<double> least;
   for (const BytesPerSecond capacity : draft_.capacities()) least.push_back(capacity.value);
-  if (execution_.disturbance == nullptr) return least;
-  for (const MachineChange& change : execution_.disturbance->changes) {
+  if (execution_.events == nullptr) return least;
+  for (const MachineChange& change : execution_.events->changes) {
     for (const CapacityChange& each : change.capacities) {
       least[each.resource] = std::min(least[each.resource], each.capacity.value);
     }
@@ -171,8 +171,8 @@ void CallColours::colour_resources() {
   for (const BytesPerSecond capacity : draft_.capacities()) {
     resources_.push_back(mix(Colour{1}, colour_of(capacity.value)));
   }
-  if (execution_.disturbance == nullptr) return;
-  for (const MachineChange& change : execution_.disturbance->changes) {
+  if (execution_.events == nullptr) return;
+  for (const MachineChange& change : execution_.events->changes) {
     for (const CapacityChange& each : change.capacities) {
       Colour& colour = resources_[each.resource];
       colour = mix(mix(colour, colour_of(change.at.value)), colour_of(each.capacity.value));
@@ -202,8 +202,8 @@ void CallColours::colour_workers() {
                               worker.setting.speed, worker.setting.half_block ? 1.0 : 0.0}) {
       colour = mix(colour, colour_of(each));
     }
-    if (execution_.disturbance != nullptr && !worker.is_agent) {
-      colour = mix(colour, colour_of(execution_.disturbance->late_by(worker.rank).value));
+    if (execution_.events != nullptr && !worker.is_agent) {
+      colour = mix(colour, colour_of(execution_.events->late_by(worker.rank).value));
     }
     workers_.push_back(mix(mix(colour, colour_of_program(id)), colour_of_sizes(worker)));
   }

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "sim/base/division.h"
-#include "sim/execution/disturbance.h"
+#include "sim/execution/machine_events.h"
 
 namespace collsim {
 

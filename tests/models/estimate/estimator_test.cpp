@@ -290,10 +290,10 @@ TEST(Estimator, remembers_hops_and_no_faults) {
   const Bytes size{64 << 20};
   for (const char* const algorithm : {"ring", "tree", "nvlstree"}) {
     const CallCompiler healthy = faulty(topology, algorithm, {});
-    KnownHops known;
+    HopCache cache;
     for (const std::vector<std::string>& faults : all) {
       const CallCompiler compiler = healthy.with_faults(faults_of(faults, topology));
-      EXPECT_EQ(Estimator(compiler, &known).estimate(size).time.value,
+      EXPECT_EQ(Estimator(compiler, &cache).estimate(size).time.value,
                 Estimator(compiler).estimate(size).time.value)
           << algorithm << " " << fmt::format("{}", fmt::join(faults, "; "));
     }
@@ -314,12 +314,12 @@ TEST(Estimator, remembers_trees_of_all_nodes) {
       {"link: node1/nic0, bandwidth: 10%"}};
   const Topology topology = load_topology(find_data_file("dgx-h100-x4", "topologies"));
   const CallCompiler healthy = faulty(topology, "tree", {});
-  KnownHops known;
+  HopCache cache;
   for (const std::vector<std::string>& faults : all) {
     const CallCompiler compiler = healthy.with_faults(faults_of(faults, topology));
     for (const Bytes size : {Bytes{8 << 10}, Bytes{1 << 20}, Bytes{256 << 20}}) {
       const double alone = Estimator(compiler).estimate(size).time.value;
-      EXPECT_NEAR(Estimator(compiler, &known).estimate(size).time.value, alone, 1e-12 * alone)
+      EXPECT_NEAR(Estimator(compiler, &cache).estimate(size).time.value, alone, 1e-12 * alone)
           << fmt::format("{}", fmt::join(faults, "; "));
     }
   }

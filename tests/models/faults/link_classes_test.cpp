@@ -45,8 +45,8 @@ TEST_P(LinkClasses, members_are_worth_the_same) {
   for (const RankedLink& ranked : ranking.links) {
     ASSERT_EQ(ranked.origin, TimeOrigin::simulated);
     for (const LinkId cable : ranked.links.cables) {
-      Disturbance disturbance;
-      MachineChange& change = disturbance.changes.emplace_back();
+      MachineEvents events;
+      MachineChange& change = events.changes.emplace_back();
       for (ResourceId id = 0; id < wiring.origins.size(); ++id) {
         const ResourceOrigin& origin = wiring.origins[id];
         if (origin.shared || (origin.id != cable && topology.link(cable).reverse != origin.id)) {
@@ -55,7 +55,7 @@ TEST_P(LinkClasses, members_are_worth_the_same) {
         change.capacities.push_back({id, 0.3 * wiring.capacities[id]});
       }
       Execution execution = execution_of(call);
-      execution.disturbance = &disturbance;
+      execution.events = &events;
       const auto fabric = make_fabric(Engine::native);
       const double time = execute(execution, *fabric).time.value;
       EXPECT_NEAR(time, ranked.time.value, 1e-9 * time) << topology.link_name(cable);

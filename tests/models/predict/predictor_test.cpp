@@ -1,4 +1,4 @@
-// Large clusters are represented by small ones. The whole cluster is simulated beside it, where
+// Large clusters are extrapolated from small ones. The whole cluster is simulated beside it, where
 // that takes seconds.
 
 #include "models/predict/predictor.h"
@@ -56,7 +56,7 @@ TEST_F(LargeCluster, what_is_scaled_says_what_nccl_chooses_for_the_whole) {
   EXPECT_GE(scaled.time.value, scaled.bounds.largest().value);
 }
 
-/// A call of all 512 GPUs of 64 DGX H100, represented by at most so many, beside whole.
+/// A call of all 512 GPUs of 64 DGX H100, extrapolated from at most so many, beside whole.
 double ratio_of_scaled(Collective collective, const std::string& algorithm, Bytes size,
                        Rank max_ranks) {
   const Topology topology = load_topology(find_data_file("dgx-h100-x64", "topologies"));

@@ -11,7 +11,7 @@
 #include "models/program/call_program_yaml.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text_file.h"
-#include "sim/execution/disturbance.h"
+#include "sim/execution/machine_events.h"
 
 namespace collsim {
 namespace {

@@ -131,8 +131,8 @@ TEST(Gather, is_estimated_with_senders_that_begin_together) {
 /// Folded first, and every rank simulated.
 void expect_folds_exactly(const CallSpec& spec, Bytes size) {
   const CallCompiler compiler(spec);
-  LayoutMemo memo;
-  const auto folded = folded_call(compiler, size, memo);
+  LayoutCache cache;
+  const auto folded = folded_call(compiler, size, cache);
   ASSERT_TRUE(folded.has_value());
   const Prediction some = simulate(folded->call);
   const Prediction all = simulate(compiler.plan(size), {.exact = true});
@@ -164,14 +164,14 @@ TEST(TextbookExchange, of_one_rank_a_node_is_that_of_one_rank) {
   const Topology topology = load_topology(find_data_file("switch-64", "topologies"));
   const CallSpec spec = textbook_exchange(topology, "ideal");
   expect_folds_exactly(spec, Bytes{std::int64_t{64} * 4096});
-  LayoutMemo memo;
+  LayoutCache cache;
   const CallCompiler compiler(spec);
-  EXPECT_EQ(folded_call(compiler, Bytes{std::int64_t{64} * 4096}, memo)->call.plan().ranks(), 1U);
+  EXPECT_EQ(folded_call(compiler, Bytes{std::int64_t{64} * 4096}, cache)->call.plan().ranks(), 1U);
 }
 
 bool folds_first(const CallSpec& spec, Bytes size) {
-  LayoutMemo memo;
-  return folded_call(CallCompiler(spec), size, memo).has_value();
+  LayoutCache cache;
+  return folded_call(CallCompiler(spec), size, cache).has_value();
 }
 
 // A capacity of a node that its messages draw on both when they leave and when they come is one of

@@ -30,17 +30,17 @@ class FoldedNcclPlan : public testing::Test {
     spec.gpus = first_gpus(topology_, 32);
     return spec;
   }
-  static ExecutionResult run(const CompiledCall& call, const Disturbance& disturbance, bool fold) {
+  static ExecutionResult run(const CompiledCall& call, const MachineEvents& events, bool fold) {
     NativeFabric fabric;
     Execution execution = execution_of(call);
-    execution.disturbance = &disturbance;
+    execution.events = &events;
     execution.fold = fold;
     return execute(execution, fabric);
   }
   /// Classes of ranks, after a look at whether folding changes anything.
-  static std::uint32_t classes(const CompiledCall& call, const Disturbance& disturbance = {}) {
-    const ExecutionResult folded = run(call, disturbance, true);
-    const ExecutionResult whole = run(call, disturbance, false);
+  static std::uint32_t classes(const CompiledCall& call, const MachineEvents& events = {}) {
+    const ExecutionResult folded = run(call, events, true);
+    const ExecutionResult whole = run(call, events, false);
     EXPECT_NEAR(folded.time.value / whole.time.value, 1, 1e-9);
     EXPECT_EQ(folded.transfers, whole.transfers);
     EXPECT_EQ(whole.rank_classes, 32U);
@@ -58,11 +58,11 @@ TEST_F(FoldedNcclPlan, ends_as_if_nothing_were_folded) {
       SCOPED_TRACE(std::string(algorithm) + " " + std::to_string(size));
       const CompiledCall call = compiler.plan(Bytes{size});
       if (classes(call) < 32) ++folded[algorithm];
-      Disturbance slow;
+      MachineEvents slow;
       slow.speed.assign(32, 1);
       for (Rank rank = 3; rank < 32; rank += 8) slow.speed[rank] = 0.6;
       classes(call, slow);
-      Disturbance narrow;
+      MachineEvents narrow;
       narrow.changes = {{microseconds(30), {{5, 0.4 * call.wiring().capacities[5]}}}};
       classes(call, narrow);
     }

@@ -53,9 +53,9 @@ TEST(Threads, get_the_answers_that_one_thread_gets) {
   std::vector<CompiledCall> plans;
   plans.reserve(compilers.size() * sizes.size());
   for (const CallCompiler& compiler : compilers) {
-    LayoutMemo memo;
+    LayoutCache cache;
     for (const std::int64_t size : sizes) {
-      plans.push_back(compiler.plan(Bytes{size}, &memo));
+      plans.push_back(compiler.plan(Bytes{size}, &cache));
     }
   }
   std::vector<std::vector<double>> serial;

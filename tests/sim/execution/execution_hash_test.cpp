@@ -24,7 +24,7 @@ struct Parts {
   std::int64_t bytes = 1 << 20;
   std::int64_t chunk = 1 << 14;
   Calibration cost{};
-  Disturbance disturbance{};
+  MachineEvents events{};
   Protocol protocol = Protocol::simple;
   std::uint32_t warps = 0;
   std::uint32_t calls = 1;
@@ -39,7 +39,7 @@ std::uint64_t hash_of_parts(const Parts& parts) {
   Wiring wiring = test::switch_wiring(plan, gigabytes_per_second(10), microseconds(1));
   parts.rewire(wiring);
   return hash_of({plan, partition, wiring, parts.cost, parts.protocol, parts.warps, parts.calls,
-                  &parts.disturbance});
+                  &parts.events});
 }
 
 TEST(ExecutionHash, is_the_same_for_the_same) {
@@ -53,14 +53,14 @@ TEST(ExecutionHash, differs_where_anything_does) {
   all[3].bytes += 4;
   all[4].chunk *= 2;
   all[5].cost.launch = microseconds(1);
-  all[6].disturbance.late = {Seconds{}, microseconds(1)};
+  all[6].events.late = {Seconds{}, microseconds(1)};
   all[7].protocol = Protocol::ll;
   all[8].warps = 16;
   all[9].calls = 2;
   all[10].rewire = [](Wiring& wiring) { wiring.capacities[3] = gigabytes_per_second(9); };
   all[11].rewire = [](Wiring& wiring) { wiring.wires[0][2].latency = microseconds(2); };
   all[12].rewire = [](Wiring& wiring) { wiring.wires[0][2].resources.pop_back(); };
-  all[13].disturbance.changes = {{microseconds(5), {{2, gigabytes_per_second(1)}}}};
+  all[13].events.changes = {{microseconds(5), {{2, gigabytes_per_second(1)}}}};
   std::set<std::uint64_t> hashes;
   for (const Parts& parts : all) hashes.insert(hash_of_parts(parts));
   EXPECT_EQ(hashes.size(), all.size());

@@ -17,12 +17,12 @@ class ExecutorHang : public testing::Test {
   std::string error_of(Seconds at, const std::vector<ResourceId>& dead) {
     MachineChange change{at};
     for (const ResourceId link : dead) change.capacities.push_back({link, {0}});
-    const Disturbance disturbance{{change}};
+    const MachineEvents events{{change}};
     const DataPartition partition(plan_, {20000}, Bytes{4}, {});
     const Wiring wiring = test::private_wiring(plan_, gigabytes_per_second(10), microseconds(1));
     NativeFabric fabric;
     try {
-      execute({plan_, partition, wiring, cost_, Protocol::simple, 0, 1, &disturbance}, fabric);
+      execute({plan_, partition, wiring, cost_, Protocol::simple, 0, 1, &events}, fabric);
     } catch (const HangError& error) {
       EXPECT_EQ(error.channel(), 0U);
       return error.what();

@@ -27,11 +27,11 @@ class RepeatingCall {
         wiring_(test::switch_wiring(plan_, gigabytes_per_second(10), microseconds(1))),
         partition_(plan_, Bytes{bytes}, Bytes{4}, {.largest_chunk = Bytes{chunk}}) {}
 
-  ExecutionResult run(bool steady, const Disturbance* disturbance = nullptr) const {
+  ExecutionResult run(bool steady, const MachineEvents* events = nullptr) const {
     NativeFabric fabric;
     Execution execution = call();
     execution.steady = steady;
-    execution.disturbance = disturbance;
+    execution.events = events;
     execution.calls = calls_;
     return execute(execution, fabric);
   }
@@ -58,9 +58,9 @@ class RepeatingCall {
   std::uint32_t calls_ = 1;
 };
 
-void expect_continued(const RepeatingCall& call, const Disturbance* disturbance = nullptr) {
-  const ExecutionResult whole = call.run(false, disturbance);
-  const ExecutionResult steady = call.run(true, disturbance);
+void expect_continued(const RepeatingCall& call, const MachineEvents* events = nullptr) {
+  const ExecutionResult whole = call.run(false, events);
+  const ExecutionResult steady = call.run(true, events);
   EXPECT_FALSE(whole.steady);
   EXPECT_TRUE(steady.steady);
   EXPECT_NEAR(steady.time.value, whole.time.value, 1e-9 * whole.time.value);
@@ -84,7 +84,7 @@ TEST(SteadyState, a_pipeline_through_a_tree_is_continued) {
 // The port of rank 3 has a tenth of its rate: every lap takes the ten times that its chunk takes.
 TEST(SteadyState, a_slow_port_repeats_itself_as_well) {
   RepeatingCall call("ring", 8, std::int64_t{8} * 256 << 12, 1 << 12);
-  Disturbance slow;
+  MachineEvents slow;
   slow.changes.push_back({.at = {}, .capacities = {{3, gigabytes_per_second(1)}}});
   expect_continued(call, &slow);
 }
@@ -116,7 +116,7 @@ TEST(SteadyState, periods_that_differ_by_chance_are_continued_by_their_mean) {
 // 5 ms are amid the call, whose 256 loops of 14 steps take 14 us each and more.
 TEST(SteadyState, nothing_is_skipped_where_the_machine_changes_later) {
   RepeatingCall call("ring", 8, std::int64_t{8} * 256 << 12, 1 << 12);
-  Disturbance later;
+  MachineEvents later;
   later.changes.push_back({.at = microseconds(2000), .capacities = {{3, gigabytes_per_second(1)}}});
   EXPECT_FALSE(call.run(true, &later).steady);
   EXPECT_EQ(call.run(true, &later).time.value, call.run(false, &later).time.value);

@@ -37,12 +37,12 @@ class Call {
 
   Wiring& wiring() { return wiring_; }
   Calibration& cost() { return cost_; }
-  Disturbance& disturbance() { return disturbance_; }
+  MachineEvents& events() { return events_; }
 
   ExecutionResult run(bool fold) const {
     NativeFabric fabric;
     Execution execution{plan_, partition_, wiring_, cost_};
-    execution.disturbance = &disturbance_;
+    execution.events = &events_;
     execution.fold = fold;
     return execute(execution, fabric);
   }
@@ -62,7 +62,7 @@ class Call {
   Wiring wiring_;
   DataPartition partition_;
   Calibration cost_;
-  Disturbance disturbance_;
+  MachineEvents events_;
 };
 
 Plan all_reduce(const std::string& algorithm, Rank ranks, std::uint32_t channels = 1) {
@@ -116,7 +116,7 @@ TEST(symmetry, chance_is_not_folded) {
 // The ranks after a late one differ by how far behind it they are: each is a class of its own.
 TEST(symmetry, a_late_rank_tells_all_ranks_of_a_ring_apart) {
   Call call(all_reduce("ring", 8));
-  call.disturbance().late = {microseconds(0), microseconds(7)};
+  call.events().late = {microseconds(0), microseconds(7)};
   EXPECT_EQ(call.classes(), 8U);
 }
 
@@ -124,7 +124,7 @@ TEST(symmetry, a_late_rank_tells_all_ranks_of_a_ring_apart) {
 TEST(symmetry, regular_slow_ranks_leave_a_class_for_each_distance) {
   Call call(all_reduce("ring", 32));
   for (Rank rank = 0; rank < 32; ++rank) {
-    call.disturbance().speed.push_back(rank % 4 == 0 ? 0.5 : 1);
+    call.events().speed.push_back(rank % 4 == 0 ? 0.5 : 1);
   }
   EXPECT_EQ(call.classes(), 4U);
 }
@@ -135,7 +135,7 @@ TEST(symmetry, a_capacity_that_changes_belongs_to_its_resource) {
   for (ResourceId port = 2; port < 32; port += 4) {
     change.capacities.push_back({port, gigabytes_per_second(10)});
   }
-  call.disturbance().changes = {change};
+  call.events().changes = {change};
   EXPECT_EQ(call.classes(), 4U);
 }
 
@@ -168,10 +168,10 @@ TEST(symmetry, every_algorithm_ends_as_if_nothing_were_folded) {
       for (const std::uint32_t channels : {1U, 3U}) {
         Call call(all_reduce(algorithm, ranks, channels), std::int64_t{960} * ranks * channels);
         call.classes();
-        call.disturbance().speed = {0.7};
+        call.events().speed = {0.7};
         call.classes();
-        call.disturbance() = {};
-        call.disturbance().changes = {{microseconds(2), {{1, gigabytes_per_second(7)}}}};
+        call.events() = {};
+        call.events().changes = {{microseconds(2), {{1, gigabytes_per_second(7)}}}};
         call.classes();
       }
     }
@@ -220,7 +220,7 @@ TEST(symmetry, random_round_plans_end_as_if_nothing_were_folded) {
     const std::uint32_t channels = plan.channels();
     Call call(std::move(plan), std::int64_t{4} * 60 * ranks * channels);
     if (call.classes() < ranks) ++folded;
-    call.disturbance().late = {microseconds(1), microseconds(0), microseconds(1)};
+    call.events().late = {microseconds(1), microseconds(0), microseconds(1)};
     call.classes();
   }
   EXPECT_GT(folded, 100U);
@@ -231,7 +231,7 @@ TEST(symmetry, a_folded_call_hangs_like_a_whole_one) {
   Call call(all_reduce("ring", 8));
   MachineChange change{microseconds(5)};
   for (ResourceId port = 0; port < 16; ++port) change.capacities.push_back({port, {0}});
-  call.disturbance().changes = {change};
+  call.events().changes = {change};
   const auto text = [&](bool fold) {
     try {
       call.run(fold);

@@ -42,18 +42,18 @@ class RankingOf : public testing::TestWithParam<Case> {
   std::map<LinkId, double> try_all(double share) const {
     const CompiledCall call = compiler_.plan(size_);
     const Wiring& wiring = call.layout->wiring;
-    std::map<LinkId, Disturbance> of_cable;
+    std::map<LinkId, MachineEvents> of_cable;
     for (ResourceId id = 0; id < wiring.origins.size(); ++id) {
       if (wiring.origins[id].shared) continue;
       const LinkId link = wiring.origins[id].id;
-      Disturbance& disturbance = of_cable[std::min(link, topology_.link(link).reverse)];
-      disturbance.changes.resize(1);
-      disturbance.changes[0].capacities.push_back({id, share * wiring.capacities[id]});
+      MachineEvents& events = of_cable[std::min(link, topology_.link(link).reverse)];
+      events.changes.resize(1);
+      events.changes[0].capacities.push_back({id, share * wiring.capacities[id]});
     }
     std::map<LinkId, double> times;
-    for (const auto& [cable, disturbance] : of_cable) {
+    for (const auto& [cable, events] : of_cable) {
       Execution execution = execution_of(call);
-      execution.disturbance = &disturbance;
+      execution.events = &events;
       const auto fabric = make_fabric(Engine::native);
       times[cable] = execute(execution, *fabric).time.value;
     }

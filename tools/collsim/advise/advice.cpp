@@ -15,7 +15,7 @@
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
 #include "sim/base/parallel.h"
-#include "sim/execution/disturbance.h"
+#include "sim/execution/machine_events.h"
 #include "sim/nccl/nccl_variable.h"
 #include "tools/collsim/advise/pasted_settings.h"
 
@@ -50,9 +50,9 @@ CallTimes times_of(const CallList& calls, const Method& method) {
   return result;
 }
 
-Method by_simulation_of_changes(KnownCalls& known) {
+Method by_simulation_of_changes(CallCache& cache) {
   Method method = by_simulation(of_advice);
-  method.known = &known;
+  method.cache = &cache;
   return method;
 }
 
@@ -217,13 +217,13 @@ Adviser::Adviser(CallList calls, std::uint32_t threads, std::uint64_t messages)
     : calls_(std::move(calls)),
       threads_(threads),
       messages_(messages),
-      estimated_(times_of(calls_, by_formulas(known_.get()))),
-      simulated_(times_of(calls_, by_simulation_of_changes(*known_))) {}
+      estimated_(times_of(calls_, by_formulas(cache_.get()))),
+      simulated_(times_of(calls_, by_simulation_of_changes(*cache_))) {}
 
 Advice Adviser::estimated(const TriedChange& change) const {
   Advice advice{change.text, change.variables};
   note_problem(advice, [&] {
-    take_effect(change, estimated_, times_of(change.calls, by_formulas(known_.get())), advice);
+    take_effect(change, estimated_, times_of(change.calls, by_formulas(cache_.get())), advice);
   });
   return advice;
 }
@@ -245,7 +245,7 @@ void Adviser::take_effect(const TriedChange& change, const CallTimes& unchanged,
 
 void Adviser::simulate(const TriedChange& change, Advice& advice) const {
   note_problem(advice, [&] {
-    take_effect(change, simulated_, times_of(change.calls, by_simulation_of_changes(*known_)),
+    take_effect(change, simulated_, times_of(change.calls, by_simulation_of_changes(*cache_)),
                 advice);
     advice.simulated = true;
   });

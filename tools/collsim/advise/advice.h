@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "models/predict/predictor.h"
-#include "models/simulate/known_calls.h"
+#include "models/simulate/call_cache.h"
 #include "sim/base/units.h"
 #include "tools/collsim/advise/pasted_settings.h"
 
@@ -40,7 +40,7 @@ CallTimes times_of(const CallList& calls, const Method& method);
 
 /// By simulation on small clusters. Calls that are known are not simulated again;
 /// CallTimes::messages counts theirs all the same.
-Method by_simulation_of_changes(KnownCalls& known);
+Method by_simulation_of_changes(CallCache& cache);
 
 /// How the times of changed calls compare: changed over unchanged. Below 1 is faster.
 struct Effect {
@@ -109,7 +109,7 @@ class Adviser {
   CallList calls_;
   std::uint32_t threads_;
   std::uint64_t messages_;
-  std::unique_ptr<KnownCalls> known_ = std::make_unique<KnownCalls>();  ///< of all changes
+  std::unique_ptr<CallCache> cache_ = std::make_unique<CallCache>();  ///< of all changes
   CallTimes estimated_;
   CallTimes simulated_;
 };

@@ -76,7 +76,7 @@ std::optional<std::size_t> FitRows::compiler_of(const RecordedCall& call, const 
     try {
       compilers_.push_back(std::make_unique<CallCompiler>(
           spec_of(call, topology, cost_on(topology, cost_), version)));
-      memos_.emplace_back();
+      caches_.emplace_back();
       laid.compiler = compilers_.size() - 1;
       const auto& warnings = compilers_.back()->warnings();
       warnings_.insert(warnings.begin(), warnings.end());
@@ -101,7 +101,7 @@ std::string FitRows::add_row(const RecordedRow& row, const Topology& topology,
   auto found = point_of_.find(key);
   if (found == point_of_.end()) {
     try {
-      CompiledCall plan = compilers_[*compiler]->plan(row.size, &memos_[*compiler]);
+      CompiledCall plan = compilers_[*compiler]->plan(row.size, &caches_[*compiler]);
       const double work =
           static_cast<double>(row.size.count) * call.ranks * std::max(1U, call.calls);
       found = point_of_.emplace(key, points_.size()).first;

@@ -126,7 +126,7 @@ class FitRows {
   std::map<const Topology*, Hosts> hosts_;
   std::vector<std::vector<PinnedConstant>> pinned_;  // by recording
   std::vector<std::unique_ptr<CallCompiler>> compilers_;
-  std::vector<LayoutMemo> memos_;    // by planner
+  std::vector<LayoutCache> caches_;  // by planner
   std::vector<CompiledCall> plans_;  // by point
   std::map<CallKey, Laid> calls_;
   std::map<std::pair<std::size_t, Bytes>, std::size_t> point_of_;

@@ -14,7 +14,7 @@
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
 #include "sim/base/read_files.h"
-#include "sim/execution/disturbance.h"
+#include "sim/execution/machine_events.h"
 #include "tools/collsim/core/clean_output.h"
 #include "tools/collsim/core/help.h"
 #include "tools/collsim/core/old_spellings.h"

@@ -47,9 +47,9 @@ void add(const Topology& topology, LinkId id, UsedLinks& used) {
 UsedLinks used_links(const CallCompiler& compiler, const std::vector<Bytes>& sizes) {
   const Topology& topology = compiler.topology();
   std::set<LinkId> ids;
-  LayoutMemo memo;
+  LayoutCache cache;
   for (const Bytes size : sizes) {
-    const CompiledCall call = compiler.plan(size, &memo);
+    const CompiledCall call = compiler.plan(size, &cache);
     for (const ResourceOrigin& origin : call.wiring().origins) {
       if (!origin.shared) ids.insert(std::min(origin.id, topology.link(origin.id).reverse));
     }

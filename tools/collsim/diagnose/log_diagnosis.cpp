@@ -159,7 +159,7 @@ void add_notes_of_release(const Release& release, std::vector<std::string>& note
 }
 
 /// A machine that logs are held against, with what is known of its healthy times by release.
-struct KnownMachine {
+struct CachedMachine {
   Topology topology;
   double widening = 1;  ///< of what predictions of it are off by
   std::vector<std::string> guesses{};
@@ -186,7 +186,7 @@ class LogDiagnoser {
     if (values_.contains("topology") && !hints(log).any()) {
       const auto& name = values_["topology"].as<std::string>();
       return {diagnose_on(
-          log, known("-t " + name, [&] { return KnownMachine{load_machine(name).topology}; }))};
+          log, known("-t " + name, [&] { return CachedMachine{load_machine(name).topology}; }))};
     }
     std::vector<DiagnosedLog> diagnosed;
     for (RecordedMachine& part : by_machine(log.recording, {})) {
@@ -200,7 +200,7 @@ class LogDiagnoser {
         continue;
       }
       diagnosed.push_back(diagnose_on(of_part, known("-t " + part.topology, [&] {
-                                        return KnownMachine{load_machine(part.topology).topology};
+                                        return CachedMachine{load_machine(part.topology).topology};
                                       })));
     }
     return diagnosed;
@@ -208,7 +208,7 @@ class LogDiagnoser {
 
  private:
   template <typename Make>
-  KnownMachine& known(const std::string& key, const Make& make) {
+  CachedMachine& known(const std::string& key, const Make& make) {
     const auto found = machines_.find(key);
     return found != machines_.end() ? found->second : machines_.emplace(key, make()).first->second;
   }
@@ -247,7 +247,7 @@ class LogDiagnoser {
     std::vector<std::string> others;
     const bool searched = std::exchange(find_causes, false);
     for (GuessedMachine& guessed : machines_of_unnamed_gpus(log.recording, log.facts, hints(log))) {
-      KnownMachine machine{std::move(guessed.topology), guessed.widening(), {}, {}};
+      CachedMachine machine{std::move(guessed.topology), guessed.widening(), {}, {}};
       DiagnosedLog diagnosed = diagnose_on(log, machine);
       const double ratio = ratio_of(diagnosed.diagnosis);
       const bool is_too_fast = diagnosed.diagnosis.verdict > Verdict::low;
@@ -274,13 +274,13 @@ class LogDiagnoser {
   }
 
   /// The machine of rows that do not name one.
-  KnownMachine& machine_of(const Log& log) {
+  CachedMachine& machine_of(const Log& log) {
     return known(machine_key(log.recording, log.facts), [&] {
       GuessedMachine guessed = guessed_machine(log.recording, log.facts, hints(log));
       if (log.recording.topology.empty() || guessed.composed) say(log, guessed);
       if (values_.contains("keep")) keep(guessed);
       const double widening = guessed.widening();
-      return KnownMachine{std::move(guessed.topology), widening, std::move(guessed.guesses)};
+      return CachedMachine{std::move(guessed.topology), widening, std::move(guessed.guesses)};
     });
   }
 
@@ -308,7 +308,7 @@ class LogDiagnoser {
     replace_file(file, composed_text(guessed.composed->parts, guessed.composed->nodes));
   }
 
-  DiagnosedLog diagnose_on(const Log& log, KnownMachine& machine) const {
+  DiagnosedLog diagnose_on(const Log& log, CachedMachine& machine) const {
     const Topology& topology = machine.topology;
     if (std::string why = contradiction(log.recording, topology); !why.empty()) {
       return uncompared(log, Verdict::not_this_machine, std::move(why));
@@ -350,7 +350,7 @@ class LogDiagnoser {
   const Spread& spread_;
   const std::optional<TextFile>& described_;
   std::ostream& err_;
-  std::map<std::string, KnownMachine> machines_;
+  std::map<std::string, CachedMachine> machines_;
   bool is_kept_ = false;
 };
 

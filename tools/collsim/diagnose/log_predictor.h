@@ -11,7 +11,7 @@
 #include "models/predict/predictor.h"
 #include "sim/base/input_error.h"
 #include "sim/cost/calibration.h"
-#include "sim/execution/disturbance.h"
+#include "sim/execution/machine_events.h"
 #include "tools/collsim/diagnose/evidence.h"
 #include "tools/collsim/diagnose/hypothesis.h"
 #include "tools/collsim/diagnose/spread.h"

@@ -46,15 +46,15 @@ std::size_t max_colours(const Plan& plan) {
 /// Many cables are ranked.
 constexpr SimulationBudget of_ranking{.max_ranks = 256, .max_seconds = 0.3};
 
-/// With a disturbance, until it is steady. Nothing where more than `most` messages would have to be
+/// With events, until it is steady. Nothing where more than `most` messages would have to be
 /// simulated.
-std::optional<ExecutionResult> try_to_execute(Execution execution, const Disturbance& disturbance,
+std::optional<ExecutionResult> try_to_execute(Execution execution, const MachineEvents& events,
                                               std::uint64_t most) {
   if (effort_of(execution).steady > static_cast<double>(most)) return std::nullopt;
   const Watch watch = [most](std::uint64_t messages) {
     if (messages > most) throw TooManyMessages{};
   };
-  execution.disturbance = &disturbance;
+  execution.events = &events;
   execution.steady = true;
   execution.watch = &watch;
   NativeFabric fabric;
@@ -170,8 +170,8 @@ class Ranker {
     constexpr std::uint64_t patience = 3;  // a fault's steady state may come later
     for_each_in_parallel(count, effort_.threads, [&](std::size_t i) {
       RankedLink& ranked = ranking_.links[i];
-      const Disturbance disturbance = degraded(ranked.links.cables.front());
-      const auto found = try_to_execute(execution_, disturbance, patience * messages_);
+      const MachineEvents events = degraded(ranked.links.cables.front());
+      const auto found = try_to_execute(execution_, events, patience * messages_);
       if (!found) return;
       // A slow cable makes nothing faster; another order of events may, by a hair.
       ranked.time = ranked.at_most = std::max(found->time, ranking_.healthy.time);
@@ -199,14 +199,14 @@ class Ranker {
     });
   }
 
-  Disturbance degraded(LinkId cable) const {
-    Disturbance disturbance;
-    MachineChange& change = disturbance.changes.emplace_back();
+  MachineEvents degraded(LinkId cable) const {
+    MachineEvents events;
+    MachineChange& change = events.changes.emplace_back();
     for (const ResourceId resource : resources_.at(cable)) {
       const BytesPerSecond healthy = call_.wiring().capacities[resource];
       change.capacities.push_back({resource, ranking_.share * healthy});
     }
-    return disturbance;
+    return events;
   }
 
   const CompiledCall& call_;

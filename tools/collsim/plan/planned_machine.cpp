@@ -151,7 +151,7 @@ LimitUse PlannedMachine::limit(Bytes size, Seconds time) {
     if (small_) looked_at = small_.get();
   }
   const CompiledCall call =
-      choice ? looked_at->plan(size, *choice, &memo_) : looked_at->plan(size, &memo_);
+      choice ? looked_at->plan(size, *choice, &cache_) : looked_at->plan(size, &cache_);
   return limit_of(call, time);
 }
 

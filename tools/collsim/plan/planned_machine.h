@@ -95,7 +95,7 @@ class PlannedMachine {
   std::uint32_t nodes_;
   std::unique_ptr<Predictor> predictor_;
   std::unique_ptr<const CallCompiler> small_;
-  LayoutMemo memo_;
+  LayoutCache cache_;
 };
 
 }  // namespace collsim

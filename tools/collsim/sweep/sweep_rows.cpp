@@ -8,7 +8,7 @@
 
 #include "models/recordings/recording.h"
 #include "sim/base/input_error.h"
-#include "sim/execution/disturbance.h"
+#include "sim/execution/machine_events.h"
 #include "tools/collsim/core/interruption.h"
 #include "tools/collsim/report/call_rows.h"
 

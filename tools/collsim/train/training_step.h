@@ -62,7 +62,7 @@ struct Straggler {
   double slower = 1;
 };
 
-/// A machine and its kernels, which steps are predicted on. Calls are remembered from step to step.
+/// A machine and its kernels, which steps are predicted on. Calls are cached from step to step.
 /// Where GPUs are of several kinds, all of a pipeline stage wait for its slowest kind at each call,
 /// and each rank has as much to do.
 class StepMachine {

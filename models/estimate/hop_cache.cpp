@@ -1,4 +1,4 @@
-#include "models/estimate/known_hops.h"
+#include "models/estimate/hop_cache.h"
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@ namespace collsim {
 /// Whether hops go where they went on the healthy machine. Of many nodes, which hops of rings and
 /// trees are looked at depends on the faults.
 bool CallHops::lays_as_known(std::optional<NcclAlgorithm> algorithm) const {
-  if (known_ == nullptr || compiler_.topology().takes_detours()) return false;
+  if (cache_ == nullptr || compiler_.topology().takes_detours()) return false;
   const bool counts_all = algorithm == NcclAlgorithm::ring || algorithm == NcclAlgorithm::tree;
   if (counts_all && view_.shows_some()) return false;
   return std::none_of(view_.states().begin(), view_.states().end(),
@@ -18,14 +18,14 @@ bool CallHops::lays_as_known(std::optional<NcclAlgorithm> algorithm) const {
 
 AlgorithmHops& CallHops::of(std::optional<NcclAlgorithm> algorithm) {
   const bool is_known = lays_as_known(algorithm);
-  if (is_known && !known_->compiler) {
-    known_->compiler = std::make_unique<const CallCompiler>(compiler_.with_faults({}));
+  if (is_known && !cache_->compiler) {
+    cache_->compiler = std::make_unique<const CallCompiler>(compiler_.with_faults({}));
   }
-  auto& all = is_known ? known_->algorithms : own_;
+  auto& all = is_known ? cache_->algorithms : own_;
   const auto found = all.find(algorithm);
   if (found != all.end()) return found->second;
   return all
-      .try_emplace(algorithm, is_known ? *known_->compiler : compiler_, algorithm, view_.states(),
+      .try_emplace(algorithm, is_known ? *cache_->compiler : compiler_, algorithm, view_.states(),
                    ways(algorithm))
       .first->second;
 }

@@ -1,4 +1,4 @@
-#include "sim/execution/disturbance.h"
+#include "sim/execution/machine_events.h"
 
 #include "sim/base/scramble.h"
 

@@ -35,7 +35,7 @@ struct TreePlaces {
 /// What is known of the hops of one algorithm.
 struct AlgorithmHops {
   AlgorithmHops(const CallCompiler& compiler, std::optional<NcclAlgorithm> algorithm,
-                const LinkStates& states, KnownWays* ways)
+                const LinkStates& states, RouteCache* ways)
       : laid(compiler.topology(), compiler.spec().gpus, compiler.cost_of(algorithm),
              compiler.hop_rules(algorithm), states, ways) {}
 
@@ -47,9 +47,9 @@ struct AlgorithmHops {
 
 /// Remembers the hops of a call, for estimates that differ by faults alone. Not for several threads
 /// at once.
-struct KnownHops {
+struct HopCache {
   std::unique_ptr<const CallCompiler> compiler{};  ///< of the healthy machine: hops refer to it
-  std::map<std::optional<NcclAlgorithm>, KnownWays> ways{};
+  std::map<std::optional<NcclAlgorithm>, RouteCache> ways{};
   std::map<std::optional<NcclAlgorithm>, AlgorithmHops> algorithms{};
 };
 
@@ -57,10 +57,11 @@ struct KnownHops {
 /// lays them otherwise; else its own.
 class CallHops {
  public:
-  /// Adds the kinds of links that hops use to `kinds`. Refers to all; of no `known`, nothing is.
-  CallHops(const CallCompiler& compiler, const MachineView& view, KnownHops* known,
+  /// Adds the kinds of links that hops use to `kinds`. Refers to all; without a `cache`, nothing is
+  /// kept.
+  CallHops(const CallCompiler& compiler, const MachineView& view, HopCache* cache,
            std::set<LinkKind>& kinds)
-      : compiler_(compiler), view_(view), known_(known), kinds_(kinds) {}
+      : compiler_(compiler), view_(view), cache_(cache), kinds_(kinds) {}
 
   const MachineView& view() const { return view_; }
   /// Without an algorithm, of sends and receives.
@@ -77,13 +78,13 @@ class CallHops {
 
  private:
   bool lays_as_known(std::optional<NcclAlgorithm> algorithm) const;
-  KnownWays* ways(std::optional<NcclAlgorithm> algorithm) const {
-    return known_ != nullptr ? &known_->ways[algorithm] : nullptr;
+  RouteCache* ways(std::optional<NcclAlgorithm> algorithm) const {
+    return cache_ != nullptr ? &cache_->ways[algorithm] : nullptr;
   }
 
   const CallCompiler& compiler_;
   const MachineView& view_;
-  KnownHops* known_;
+  HopCache* cache_;
   std::set<LinkKind>& kinds_;
   std::map<std::optional<NcclAlgorithm>, AlgorithmHops> own_;
 };

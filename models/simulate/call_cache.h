@@ -14,7 +14,7 @@ namespace collsim {
 /// Simulates calls, and estimates those that must be laid out for it, each of those that are alike
 /// once: most changes of settings leave most calls as they were. Threads may ask at the same time:
 /// of two that ask for the same, one waits. All must ask with the same options.
-class KnownCalls {
+class CallCache {
  public:
   /// What collsim::simulate() says.
   Prediction simulate(const CompiledCall& call, const SimulationOptions& options);
@@ -28,8 +28,8 @@ class KnownCalls {
   };
   using Entries = std::unordered_map<std::uint64_t, std::unique_ptr<Entry>>;
 
-  Prediction remembered(Entries& entries, const CompiledCall& call,
-                        const std::function<Prediction()>& find);
+  Prediction cached(Entries& entries, const CompiledCall& call,
+                    const std::function<Prediction()>& find);
 
   std::mutex mutex_;
   Entries simulated_;  // by hash_of() their executions

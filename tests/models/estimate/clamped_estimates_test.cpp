@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 struct Count {
   int all = 0;
-  int raised = 0;
+  int clamped = 0;
 };
 
 void count_on(const fs::path& file, Count& count) {
@@ -48,31 +48,31 @@ void count_on(const fs::path& file, Count& count) {
     for (const std::int64_t size : sizes) {
       const Prediction prediction = estimator.estimate(Bytes{size});
       ++count.all;
-      count.raised += prediction.raised ? 1 : 0;
+      count.clamped += prediction.clamped ? 1 : 0;
       EXPECT_GE(prediction.time, prediction.bounds.largest()) << file.stem();
     }
   }
 }
 
-TEST(RaisedEstimates, are_few_over_the_shipped_machines) {
+TEST(ClampedEstimates, are_few_over_the_shipped_machines) {
   Count count;
   for (const auto& entry : fs::directory_iterator(fs::path(COLLSIM_SOURCE_DIR) / "topologies")) {
     if (entry.path().extension() == ".yaml") count_on(entry.path(), count);
   }
-  std::cout << count.raised << " of " << count.all << " estimates were raised to their bound\n";
+  std::cout << count.clamped << " of " << count.all << " estimates were clamped to their bound\n";
   EXPECT_GE(count.all, 1500);
-  EXPECT_EQ(count.raised, 0);
+  EXPECT_EQ(count.clamped, 0);
 }
 
-// What was raised says so, and is the limit.
-TEST(RaisedEstimates, say_so) {
+// What was clamped says so, and is the limit.
+TEST(ClampedEstimates, say_so) {
   Prediction prediction;
   prediction.time = microseconds(5);
-  raise_to(prediction, microseconds(4));
-  EXPECT_FALSE(prediction.raised);
+  clamp_to(prediction, microseconds(4));
+  EXPECT_FALSE(prediction.clamped);
   EXPECT_EQ(prediction.time, microseconds(5));
-  raise_to(prediction, microseconds(6));
-  EXPECT_TRUE(prediction.raised);
+  clamp_to(prediction, microseconds(6));
+  EXPECT_TRUE(prediction.clamped);
   EXPECT_EQ(prediction.time, microseconds(6));
 }
 

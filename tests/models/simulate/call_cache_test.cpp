@@ -1,6 +1,6 @@
 // Calls that are alike are simulated once, whoever asks for them.
 
-#include "models/simulate/known_calls.h"
+#include "models/simulate/call_cache.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace collsim {
 namespace {
 
 /// An all_reduce on the 8 GPUs of a DGX H100, under NCCL's variables.
-class KnownCallsTest : public testing::Test {
+class CallCacheTest : public testing::Test {
  protected:
   CallSpec spec_under(const std::map<std::string, std::string>& variables) const {
     CallSpec spec;
@@ -30,18 +30,18 @@ class KnownCallsTest : public testing::Test {
   Prediction simulate(const std::map<std::string, std::string>& variables, Bytes size) {
     Method method = by_simulation();
     method.simulation.begin = [this](Bytes, double) { ++simulated_; };
-    method.known = &known_;
+    method.cache = &cache_;
     return Predictor(spec_under(variables), method).predict(size);
   }
   int simulated() const { return simulated_; }
 
  private:
   Topology topology_ = load_topology(find_data_file("dgx-h100", "topologies"));
-  KnownCalls known_;
+  CallCache cache_;
   int simulated_ = 0;
 };
 
-TEST_F(KnownCallsTest, are_not_simulated_again) {
+TEST_F(CallCacheTest, are_not_simulated_again) {
   const Prediction first = simulate({}, Bytes{1 << 20});
   const Prediction again = simulate({{"NCCL_PAT_ENABLE", "0"}}, Bytes{1 << 20});
   EXPECT_EQ(simulated(), 1);
@@ -52,7 +52,7 @@ TEST_F(KnownCallsTest, are_not_simulated_again) {
   EXPECT_EQ(again.algorithm, first.algorithm);
 }
 
-TEST_F(KnownCallsTest, are_not_estimated_again) {
+TEST_F(CallCacheTest, are_not_estimated_again) {
   const CallCompiler compiler(spec_under({}));
   int found = 0;
   const auto find = [&] {
@@ -61,14 +61,14 @@ TEST_F(KnownCallsTest, are_not_estimated_again) {
     prediction.time = microseconds(7);
     return prediction;
   };
-  KnownCalls known;
+  CallCache cache;
   for (const Bytes size : {Bytes{1 << 20}, Bytes{1 << 20}, Bytes{1 << 21}}) {
-    EXPECT_EQ(known.estimate(compiler.plan(size), find).time.value, microseconds(7).value);
+    EXPECT_EQ(cache.estimate(compiler.plan(size), find).time.value, microseconds(7).value);
   }
   EXPECT_EQ(found, 2);
 }
 
-TEST_F(KnownCallsTest, are_others_where_size_or_settings_change_what_runs) {
+TEST_F(CallCacheTest, are_others_where_size_or_settings_change_what_runs) {
   const Prediction first = simulate({}, Bytes{1 << 20});
   simulate({}, Bytes{1 << 21});
   const Prediction tree = simulate({{"NCCL_ALGO", "Tree"}}, Bytes{1 << 20});

@@ -1,20 +1,20 @@
-#include "models/simulate/known_calls.h"
+#include "models/simulate/call_cache.h"
 
 #include "sim/execution/execution_hash.h"
 
 namespace collsim {
 
-Prediction KnownCalls::simulate(const CompiledCall& call, const SimulationOptions& options) {
-  return remembered(simulated_, call, [&] { return collsim::simulate(call, options); });
+Prediction CallCache::simulate(const CompiledCall& call, const SimulationOptions& options) {
+  return cached(simulated_, call, [&] { return collsim::simulate(call, options); });
 }
 
-Prediction KnownCalls::estimate(const CompiledCall& call, const std::function<Prediction()>& find) {
-  return remembered(estimated_, call, find);
+Prediction CallCache::estimate(const CompiledCall& call, const std::function<Prediction()>& find) {
+  return cached(estimated_, call, find);
 }
 
 /// What is not of the time is the call's own: its machine or settings may be others.
-Prediction KnownCalls::remembered(Entries& entries, const CompiledCall& call,
-                                  const std::function<Prediction()>& find) {
+Prediction CallCache::cached(Entries& entries, const CompiledCall& call,
+                             const std::function<Prediction()>& find) {
   const std::uint64_t hash = hash_of(execution_of(call));
   Entry* const entry = [&] {
     const std::lock_guard lock(mutex_);
@@ -32,7 +32,7 @@ Prediction KnownCalls::remembered(Entries& entries, const CompiledCall& call,
   prediction.time = known.time;
   prediction.mean_over_ranks = known.mean_over_ranks;
   prediction.method = known.method;
-  prediction.raised = known.raised;
+  prediction.clamped = known.clamped;
   if (known.method) prediction.trust = trust_by(*known.method, prediction.trust);
   prediction.transfers = known.transfers;
   prediction.classes = known.classes;

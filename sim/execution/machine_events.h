@@ -32,7 +32,7 @@ struct MachineChange {
 };
 
 /// What is wrong with a machine while a plan runs on it, in terms of the plan's Wiring.
-struct Disturbance {
+struct MachineEvents {
   std::vector<MachineChange> changes{};  ///< by time
   std::vector<Seconds> late{};           ///< by rank, or empty: how long after the others it begins
   /// By rank, or empty: the speed of its thread blocks when they move data, 1 as it should be.
