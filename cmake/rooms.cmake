@@ -123,6 +123,7 @@ collsim_room(tools/collsim/diagnose NEEDS ${asking})
 collsim_room(tools/collsim/calibrate NEEDS ${asking} tools/collsim/diagnose
   INSIDE sim/cost/constants.h)
 collsim_room(tools/collsim/estimate NEEDS ${asking})
+collsim_room(tools/collsim/expect NEEDS ${asking})
 collsim_room(tools/collsim/explain NEEDS ${asking}
   INSIDE models/bounds/critical_path.h models/call/memory_need.h models/nccl/user_registration.h)
 collsim_room(tools/collsim/faults NEEDS ${asking}

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/base/input_error.h"
 #include "sim/base/number.h"
 
@@ -38,6 +40,16 @@ NcclVersion parse_nccl_version(std::string_view text) {
     throw InputError(fmt::format("the rules of NCCL {} are not known", text), accepted);
   }
   return version;
+}
+
+NcclVersion nearest_nccl_version(std::string_view logged) {
+  NcclVersion version;
+  version.patch = last_patch;
+  const bool numbers = take_part(logged, false, version.major_number) &&
+                       take_part(logged, true, version.minor_number);
+  if (!numbers) return default_nccl_version;
+  take_part(logged, true, version.patch);
+  return std::clamp(version, oldest_nccl_version, newest_nccl_version);
 }
 
 std::string to_string(NcclVersion version) {

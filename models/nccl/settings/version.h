@@ -11,6 +11,10 @@ namespace collsim {
 /// or a release that is not known.
 NcclVersion parse_nccl_version(std::string_view text);
 
+/// The release that a log names, or the nearest whose rules are known; default_nccl_version where
+/// the text begins with no release.
+NcclVersion nearest_nccl_version(std::string_view logged);
+
 /// "2.28.9"; "2.28" for the last of a series.
 std::string to_string(NcclVersion version);
 

@@ -18,12 +18,19 @@ struct FormatWord {
 };
 
 constexpr std::array all_formats{
-    FormatWord{Format::table, "table"},   FormatWord{Format::text, "text"},
-    FormatWord{Format::csv, "csv"},       FormatWord{Format::json, "json"},
-    FormatWord{Format::jsonl, "jsonl"},   FormatWord{Format::markdown, "markdown"},
-    FormatWord{Format::dot, "dot"},       FormatWord{Format::svg, "svg"},
-    FormatWord{Format::junit, "junit"},   FormatWord{Format::prometheus, "prometheus"},
-    FormatWord{Format::golden, "golden"}, FormatWord{Format::html, "html"},
+    FormatWord{Format::table, "table"},
+    FormatWord{Format::text, "text"},
+    FormatWord{Format::csv, "csv"},
+    FormatWord{Format::json, "json"},
+    FormatWord{Format::jsonl, "jsonl"},
+    FormatWord{Format::markdown, "markdown"},
+    FormatWord{Format::dot, "dot"},
+    FormatWord{Format::svg, "svg"},
+    FormatWord{Format::junit, "junit"},
+    FormatWord{Format::prometheus, "prometheus"},
+    FormatWord{Format::golden, "golden"},
+    FormatWord{Format::html, "html"},
+    FormatWord{Format::nccl_tests, "nccl-tests"},
 };
 
 const FormatWord& row_of(Format format) {

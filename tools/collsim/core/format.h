@@ -22,6 +22,7 @@ enum class Format : std::uint8_t {
   svg,         ///< a drawing
   junit,       ///< XML for the systems that run tests
   prometheus,  ///< text for a monitoring system
+  nccl_tests,  ///< as nccl-tests prints its tables
   golden,      ///< what NCCL's own tests compare
 };
 

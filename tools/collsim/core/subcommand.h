@@ -84,6 +84,7 @@ extern const Subcommand choose_subcommand;
 extern const Subcommand crossover_subcommand;
 extern const Subcommand diagnose_subcommand;
 extern const Subcommand estimate_subcommand;
+extern const Subcommand expect_subcommand;
 extern const Subcommand explain_subcommand;
 extern const Subcommand faults_subcommand;
 extern const Subcommand hang_subcommand;

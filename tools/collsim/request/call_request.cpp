@@ -192,7 +192,8 @@ Machine machine_of(const po::variables_map& values, const Scenario& scenario) {
           {}};
 }
 
-Scenario read_scenario(const po::variables_map& values) {
+/// The scenario that the options name, or one of the machine that they name alone.
+Scenario named_scenario(const po::variables_map& values) {
   Scenario scenario;
   if (const auto name = given<std::string>(values, "scenario")) {
     const Subject subject = find_subject(*name);
@@ -213,6 +214,20 @@ Scenario read_scenario(const po::variables_map& values) {
     throw InputError("no machine",
                      "a machine or a scenario, such as hgx-h200, or --alpha and --bandwidth");
   }
+  return scenario;
+}
+
+Scenario scenario_of(const GivenCommunicator& communicator) {
+  Scenario scenario;
+  scenario.ranks = communicator.ranks;
+  scenario.ranks_per_node = communicator.ranks_per_node;
+  scenario.runs = {communicator.run};
+  return scenario;
+}
+
+Scenario read_scenario(const po::variables_map& values,
+                       const std::optional<GivenCommunicator>& communicator) {
+  Scenario scenario = communicator ? scenario_of(*communicator) : named_scenario(values);
   if (const auto collective = asked_collective(values)) scenario.collective = *collective;
   if (const auto ranks = count_option(values, "ranks")) scenario.ranks = ranks;
   if (const auto ranks = count_option(values, "ranks-per-node")) scenario.ranks_per_node = ranks;
@@ -234,15 +249,17 @@ Scenario read_scenario(const po::variables_map& values) {
 
 }  // namespace
 
-CallRequest read_request(const po::variables_map& values, std::ostream& err) {
+CallRequest read_request(const po::variables_map& values, std::ostream& err,
+                         const std::optional<GivenCommunicator>& communicator) {
   CallRequest request;
   if (values.contains("format")) request.format = format_option(values);
   request.wide = given<bool>(values, "wide").value_or(false);
   request.nccl_estimate = given<bool>(values, "nccl-estimate").value_or(false);
   request.trust_errors = load_trust_errors();
   request.errors = load_error_table();
-  request.scenario = read_scenario(values);
-  Machine machine = machine_of(values, request.scenario);
+  request.scenario = read_scenario(values, communicator);
+  Machine machine =
+      communicator ? Machine{communicator->topology, {}} : machine_of(values, request.scenario);
   request.topology = std::move(machine.topology);
   request.cost = cost_of(request);
   if (auto warning = calibration_warning(request.cost)) machine.warnings.push_back(*warning);

@@ -2,6 +2,7 @@
 
 #include <boost/program_options.hpp>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,9 +31,18 @@ struct CallRequest {
   bool nccl_estimate = false;  ///< show NCCL's own estimate
 };
 
-/// Reads the scenario file, if one is given. Options override it. Prints warnings about the machine
-/// and its calibration to `err`. Throws InputError.
-CallRequest read_request(const boost::program_options::variables_map& values, std::ostream& err);
+/// A communicator that a log describes, in place of a machine or a scenario.
+struct GivenCommunicator {
+  Topology topology;
+  RunSpec run;  ///< its release of NCCL, and the variables that were set
+  Rank ranks = 1;
+  Rank ranks_per_node = 1;
+};
+
+/// Reads the scenario file, if one is given and no communicator is. Options override it. Prints
+/// warnings about the machine and its calibration to `err`. Throws InputError.
+CallRequest read_request(const boost::program_options::variables_map& values, std::ostream& err,
+                         const std::optional<GivenCommunicator>& communicator = {});
 
 /// The question that a scenario asks about a machine, for programs: no options, no warnings. Throws
 /// InputError.
