@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -30,12 +31,20 @@ constexpr std::array criteria_of_steps{SteadyCriterion{2, 4, 1e-8}, SteadyCriter
 constexpr std::size_t surely_repeated = repeated_loops.all();
 
 /// Where loops do not repeat (jitter; trees whose lanes and channels fall in and out of step), the
-/// more they differ the more it takes to know their mean. Of so many, the last three quarters are
-/// cut into six windows: where these are within 3e-3, the mean is known to about 5e-4 (their
-/// deviation over the root of six).
+/// more they differ the more it takes to know their mean. Of so many, the last half is cut into six
+/// windows: where these are within 5e-3, the mean is known to about 8e-4 (their deviation over the
+/// root of six).
 SteadyCriterion criterion_of_loops(std::size_t periods) {
-  constexpr std::size_t parts = 8;
-  return {periods / parts / turn * turn, 6, 3e-3};
+  constexpr std::size_t parts = 12;
+  return {periods / parts / turn * turn, 6, 5e-3};
+}
+
+/// Of loops that differ by chance some look even if one looks often: that is done after 96 loops,
+/// 128, 192, 256, 384 and so on.
+bool is_time_to_look(std::size_t periods) {
+  constexpr std::size_t least = 96;
+  return periods >= least &&
+         (std::has_single_bit(periods) || (periods % 3 == 0 && std::has_single_bit(periods / 3)));
 }
 
 /// Periods before the first that counts.
@@ -210,13 +219,13 @@ std::uint32_t SteadyState::laps_left(std::size_t number, std::size_t even) const
 }
 
 /// Whether FIFOs have filled: while the first workers run away from the last ones, a tree's periods
-/// get slower. They do so no longer where, on average over all channels, the lead of the first
-/// grows or shrinks by less than two thousandths of a period in each. Not so a ring's steps, where
-/// whoever is ahead keeps nobody waiting, nor periods that repeat to the digit, all of which wait
-/// for one slow port.
+/// get slower. The first are faster than the last by what their lead grows in each period. When
+/// FIFOs are full, all are between the two: a fortieth is the most that a mean may change by then.
+/// In most such calls the end comes before. Not so a ring's steps, where whoever is ahead keeps
+/// nobody waiting, nor periods that repeat to the digit, all of which wait for one slow port.
 bool SteadyState::are_settled(std::size_t even) const {
   if (period_ == Period::steps || even == surely_repeated) return true;
-  constexpr double tolerance = 2e-3;
+  constexpr double tolerance = 1.0 / 40;
   double growth = 0;
   double channels = 0;
   for (const Channel& channel : channels_) {
@@ -250,8 +259,7 @@ std::size_t SteadyState::known_periods() const {
   return least - std::min(least, start + 1);
 }
 
-/// The periods over which those of all working channels are even; 0: they are not. Of loops that
-/// differ by chance some look even if one looks often: that is done once in 128.
+/// The periods over which those of all working channels are even; 0: they are not.
 std::size_t SteadyState::even_laps(const Channel& last) const {
   const std::size_t known = known_periods();
   if (period_ == Period::steps) {
@@ -261,9 +269,8 @@ std::size_t SteadyState::even_laps(const Channel& last) const {
     return 0;
   }
   if (are_even(repeated_loops, known)) return repeated_loops.all();
-  constexpr std::size_t pause = 128;
   const bool is_last = last.ends.size() == known + start + 1;
-  if (!is_last || known == 0 || known % pause > 0) return 0;
+  if (!is_last || !is_time_to_look(known)) return 0;
   const SteadyCriterion evenly = criterion_of_loops(known);
   return are_even(evenly, known) ? evenly.all() : 0;
 }

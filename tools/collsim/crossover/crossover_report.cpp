@@ -131,6 +131,9 @@ Bracket guess_and_bisect(Bracket bracket, const std::function<bool(Bytes)>& afte
 
 /// Dozens of sizes of every algorithm and protocol are simulated.
 constexpr SimulationBudget of_crossover{.max_ranks = 256, .max_seconds = 0.3};
+/// Of hundreds of numbers of ranks. A long ring whose chunks are unlike by a hair, or no more ranks
+/// than the budget allows, stands for the whole: crossovers move by less than their tolerance.
+constexpr SimulationBudget of_textbooks{.max_ranks = 256, .max_seconds = 0.01};
 
 }  // namespace
 
@@ -185,7 +188,7 @@ CrossoverReport find_textbook_crossovers(const std::vector<CallCompiler>& compil
   std::list<Predictor> predictors;  // the ways refer to them
   std::vector<Way> ways;
   for (const CallCompiler& compiler : compilers) {
-    Predictor& predictor = predictors.emplace_back(compiler, by_whole_simulation());
+    Predictor& predictor = predictors.emplace_back(compiler, by_simulation(of_textbooks));
     ways.push_back({compiler.spec().run.algorithm,
                     [&predictor](Bytes size) { return predictor.predict(size).time.value; },
                     [&predictor](Bytes size) { return predictor.estimate(size).time.value; }});
