@@ -26,16 +26,20 @@ namespace po = boost::program_options;
 
 namespace {
 
-/// The recording in a text; an empty one where it is NCCL's log alone.
-Recording recording_of(const TextFile& text, const LogFacts& facts) {
+/// The recording in a text; nothing where it has none.
+std::optional<Recording> find_recording(const TextFile& text) {
   try {
     return read_recording(text);
   } catch (const InputError&) {
-    if (!facts.any) throw;
-    Recording none;
-    none.file = text.name;
-    return none;
+    return std::nullopt;
   }
+}
+
+/// The same; an empty one of NCCL's log alone.
+Recording recording_of(const TextFile& text) {
+  Recording none;
+  none.file = text.name;
+  return find_recording(text).value_or(std::move(none));
 }
 
 /// The machine of a log: that of -t, or what the log shows, with the nodes and the network that a
@@ -59,7 +63,7 @@ GivenCommunicator communicator_of(const po::variables_map& values, const std::st
                                   std::ostream& err) {
   const TextFile text = read_text_file(file, "a log");
   LogFacts facts = read_log_facts(text);
-  Recording recording = recording_of(text, facts);
+  Recording recording = recording_of(text);
   join_trays(recording, facts);
   Topology topology = machine_of(values, recording, facts, err);
   const RunShape shape = shape_of(recording, facts);
@@ -74,8 +78,7 @@ bool is_log(const std::string& argument) {
   if (!is_readable_kind(argument)) return false;
   const TextFile text = read_text_file(argument, "a machine or a log");
   if (own_kind(text.content)) return false;
-  return read_log_facts(text).any ||
-         find_format(FileKind::recording, text.content, FormatSign::mark) != nullptr;
+  return read_log_facts(text).any || find_recording(text).has_value();
 }
 
 std::optional<GivenCommunicator> given_communicator(const po::variables_map& values,
