@@ -200,6 +200,7 @@ const std::string recording = "recordings/published/a100x8-80gb-mpi-allreduce.ya
 const std::vector<Case> cases{
     {"run", {"run", machine, "-b", "8", "-e", "8"}, {"run", "no-such-file.yaml"}},
     {"estimate", {"estimate", machine, "-b", "8", "-e", "8"}, {"estimate", "no-such-file.yaml"}},
+    {"expect", {"expect", machine, "-b", "8", "-e", "8"}, {"expect", "no-such-file.yaml"}},
     {"explain", {"explain", machine, "-b", "8"}, {"explain", "no-such-file.yaml", "-b", "8"}},
     {"train",
      {"train", machine, "--model", "gpt2-1.5b"},
