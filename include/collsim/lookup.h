@@ -7,6 +7,11 @@
 #ifndef COLLSIM_LOOKUP_H
 #define COLLSIM_LOOKUP_H
 
+/* C's casts and C's headers, in a C++ program that may warn of them. */
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC system_header
+#endif
+
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

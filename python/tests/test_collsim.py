@@ -1,8 +1,10 @@
 """The Python package: python3 -m unittest discover python/tests"""
+import json
 import pathlib
 import threading
 import unittest
 
+import jsonschema
 import numpy as np
 
 import collsim
@@ -75,6 +77,18 @@ class Answers(unittest.TestCase):
         answer = collsim.diagnose(recordings / "h100x2-gpu01-ring-nop2p-allreduce.yaml")
         self.assertEqual(answer.status, 1)
         self.assertEqual(answer["logs"][0]["verdict"], "low")
+
+
+class Expectations(unittest.TestCase):
+    def test_the_document_follows_its_schema(self):
+        docs = pathlib.Path(__file__).parents[2] / "docs"
+        schema = json.loads((docs / "expect.schema.json").read_text())
+        for machine, words in [("hgx-h200", {}), ("dgx-h100-x4", {"simulate": True}), ("switch-8", {})]:
+            document = collsim.ask("expect", machine, b="1K", e="1M", f=32, **words)
+            jsonschema.validate(dict(document), schema)
+            self.assertGreaterEqual(len(document["calls"]), 2)
+        with self.assertRaises(jsonschema.ValidationError):
+            jsonschema.validate({**document, "ranks": 0}, schema)
 
 
 if __name__ == "__main__":
