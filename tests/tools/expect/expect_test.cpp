@@ -167,6 +167,12 @@ TEST(Expect, refuses_what_it_does_not_heed) {
   EXPECT_EQ(run({"expect", "hgx-h200", "-a", "ring,tree"}).status, exit_bad_input);
   EXPECT_EQ(run({"expect", "hgx-h200", "-c", "all_reduce,no_such"}).status, exit_bad_input);
   EXPECT_EQ(run({"expect", "/no/such.log"}).status, exit_bad_input);
+  for (const char* format : {"json", "nccl-tests", "prometheus"}) {
+    EXPECT_EQ(run({"expect", "hgx-h200", "-c", "barrier", "--format", format}).status,
+              exit_bad_input);
+  }
+  EXPECT_EQ(run({"expect", "hgx-h200", "--in-place", "--format", "nccl-tests"}).status,
+            exit_bad_input);
 }
 
 }  // namespace

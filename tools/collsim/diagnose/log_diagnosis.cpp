@@ -114,18 +114,13 @@ Release logged_release(const std::string& logged) {
   try {
     return {parse_nccl_version(logged), true, logged, false};
   } catch (const InputError&) {
-    const std::vector<std::string> numbers = split(logged, '.');
-    const auto minor = numbers.size() > 1 ? whole_number(numbers[1]) : std::nullopt;
-    const bool is_old = minor && *minor < oldest_nccl_version.minor_number;
-    return {is_old ? oldest_nccl_version : newest_nccl_version, false, logged, false};
+    return {nearest_nccl_version(logged), false, logged, false};
   }
 }
 
 Release release_of(const Log& log, const po::variables_map& values) {
   if (const auto asked = nccl_version_option(values)) return {*asked, true, {}, false};
-  const auto& machine = log.recording.machine;
-  const auto recorded = machine.find("nccl");
-  const std::string logged = recorded == machine.end() ? log.facts.nccl : recorded->second;
+  const std::string logged = release_in(log.recording, log.facts);
   Release release =
       logged.empty() ? Release{default_nccl_version, true, {}, true} : logged_release(logged);
   if (log.recording.nccl_rules) {

@@ -1,8 +1,7 @@
 #include <algorithm>
 #include <ostream>
-#include <sstream>
 
-#include "sim/algorithms/registry.h"
+#include "sim/base/input_error.h"
 #include "sim/base/text.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/output_file.h"
@@ -13,7 +12,6 @@
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/request/call_options.h"
 #include "tools/collsim/request/collective_option.h"
-#include "tools/collsim/request/engine_name.h"
 
 namespace collsim::command {
 
@@ -32,6 +30,10 @@ std::vector<Collective> asked_collectives(const po::variables_map& values) {
   }
   for (const std::string& name : split(values["collective"].as<std::string>(), ',')) {
     const Collective collective = parse_collective(name);
+    if (collective == Collective::barrier) {
+      throw InputError("--collective: a barrier has no bytes to expect a time for",
+                       "collectives that carry data; `collsim run -c barrier` times one");
+    }
     if (std::find(asked.begin(), asked.end(), collective) == asked.end()) {
       asked.push_back(collective);
     }
@@ -53,6 +55,8 @@ int run_expect(std::span<const std::string> args, std::ostream& out, std::ostrea
   const Method method = simulates ? by_simulation() : by_formulas();
   const Expectation expectation = expect_calls(*values, collectives, method, err);
   heed_schedules(expect_subcommand, *values, expectation.request);
+  require_heeded(*values, {{"in-place", expectation.request.format != Format::nccl_tests,
+                            "a --format other than nccl-tests, whose table has both"}});
   if (values->contains("export-lookup")) {
     replace_file((*values)["export-lookup"].as<OutputFile>().name, lookup_file(expectation));
   }

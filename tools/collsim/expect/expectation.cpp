@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/calibration/error_table.h"
+#include "models/nccl/settings/version.h"
 #include "models/recordings/log_facts.h"
 #include "models/recordings/readers.h"
 #include "models/recordings/recording.h"
@@ -15,7 +16,6 @@
 #include "sim/base/input_error.h"
 #include "sim/base/text_file.h"
 #include "sim/topologies/cluster_name.h"
-#include "tools/collsim/core/options.h"
 #include "tools/collsim/request/machine_guess.h"
 #include "tools/collsim/request/machine_request.h"
 #include "tools/collsim/request/recorded_input.h"
@@ -35,13 +35,6 @@ std::optional<Recording> find_recording(const TextFile& text) {
   }
 }
 
-/// The same; an empty one of NCCL's log alone.
-Recording recording_of(const TextFile& text) {
-  Recording none;
-  none.file = text.name;
-  return find_recording(text).value_or(std::move(none));
-}
-
 /// The machine of a log: that of -t, or what the log shows, with the nodes and the network that a
 /// person says.
 Topology machine_of(const po::variables_map& values, const Recording& recording,
@@ -58,35 +51,29 @@ Topology machine_of(const po::variables_map& values, const Recording& recording,
   return std::move(guessed.topology);
 }
 
-/// The communicator of a log: its machine, ranks, release and variables.
-GivenCommunicator communicator_of(const po::variables_map& values, const std::string& file,
-                                  std::ostream& err) {
-  const TextFile text = read_text_file(file, "a log");
+/// The communicator of the first argument: its machine, ranks, release and variables. Nothing where
+/// that is a machine or a scenario, and no log.
+std::optional<GivenCommunicator> given_communicator(const po::variables_map& values,
+                                                    std::ostream& err) {
+  if (!values.contains("scenario")) return std::nullopt;
+  const auto& argument = values["scenario"].as<std::string>();
+  if (!is_readable_kind(argument)) return std::nullopt;
+  const TextFile text = read_text_file(argument, "a machine or a log");
+  if (own_kind(text.content).value_or("recording") != "recording") return std::nullopt;
   LogFacts facts = read_log_facts(text);
-  Recording recording = recording_of(text);
+  std::optional<Recording> found = find_recording(text);
+  if (!found && !facts.any) return std::nullopt;
+  Recording none;
+  none.file = text.name;
+  Recording recording = std::move(found).value_or(std::move(none));
   join_trays(recording, facts);
   Topology topology = machine_of(values, recording, facts, err);
   const RunShape shape = shape_of(recording, facts);
   RunSpec run;
   run.variables = facts.variables;
-  if (!facts.nccl.empty()) run.nccl_version = nearest_nccl_version(facts.nccl);
-  return {std::move(topology), run, shape.nodes * shape.per_node, shape.per_node};
-}
-
-/// Whether the argument is a file that is a log, and not a machine or a scenario.
-bool is_log(const std::string& argument) {
-  if (!is_readable_kind(argument)) return false;
-  const TextFile text = read_text_file(argument, "a machine or a log");
-  if (own_kind(text.content)) return false;
-  return read_log_facts(text).any || find_recording(text).has_value();
-}
-
-std::optional<GivenCommunicator> given_communicator(const po::variables_map& values,
-                                                    std::ostream& err) {
-  if (!values.contains("scenario")) return std::nullopt;
-  const auto& argument = values["scenario"].as<std::string>();
-  if (!is_log(argument)) return std::nullopt;
-  return communicator_of(values, argument, err);
+  const std::string release = release_in(recording, facts);
+  if (!release.empty()) run.nccl_version = nearest_nccl_version(release);
+  return GivenCommunicator{std::move(topology), run, shape.nodes * shape.per_node, shape.per_node};
 }
 
 /// The options as a question about one collective has them.

@@ -97,7 +97,7 @@ void append(std::string& bytes, const Value& value) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-/// A size as nccl-tests prints it: digits by which they get fewer as the number grows.
+/// A time as nccl-tests prints it: the larger it is, the fewer digits follow the point.
 std::string time_text(double microseconds) {
   return fmt::format("{:.{}f}", microseconds,
                      microseconds < 100      ? 2
@@ -114,14 +114,19 @@ std::string times_text(const ExpectedCall& call, Rank ranks) {
                      call.busbw(ranks) / 1e9, 0);
 }
 
+std::string step_text(const Sizes& sizes) {
+  return sizes.step.count > 0 ? fmt::format("{}(bytes)", sizes.step.count)
+                              : fmt::format("{}(factor)", sizes.factor);
+}
+
 void print_table_head(const Expectation& expectation, Collective collective, std::ostream& out) {
   const CallRequest& request = expectation.request;
   fmt::print(out,
              "# Collective test starting: {}_perf\n"
-             "# nThread 1 nGpus 1 minBytes {} maxBytes {} step: {:.0f}(factor) warmup iters: 1 "
+             "# nThread 1 nGpus 1 minBytes {} maxBytes {} step: {} warmup iters: 1 "
              "iters: 20 agg iters: 1 validation: 1 graph: {}\n#\n# Using devices\n",
              nccl_tests_name(collective), request.scenario.sizes.from.count,
-             request.scenario.sizes.to.count, request.scenario.sizes.factor,
+             request.scenario.sizes.to.count, step_text(request.scenario.sizes),
              request.scenario.runs.front().graph ? 1 : 0);
   std::map<std::int32_t, int> of_node;
   for (Rank rank = 0; rank < request.ranks; ++rank) {
@@ -195,8 +200,8 @@ void print_nccl_tests(const Expectation& out_of_place, const Expectation& in_pla
     const std::int64_t count = call.prediction.size.count / element.count;
     fmt::print(out, "{:>12} {:>13} {:>9} {:>7} {:>7} {} {}\n", call.prediction.size.count, count,
                to_string(reduction.type), sums(call.collective) ? to_string(reduction.op) : "none",
-               has_root(call.collective) ? "0" : "-1", times_text(call, request.ranks),
-               times_text(in_place.calls.at(i), request.ranks));
+               has_root(call.collective) ? std::to_string(request.scenario.root) : "-1",
+               times_text(call, request.ranks), times_text(in_place.calls.at(i), request.ranks));
     busbw += call.busbw(request.ranks) / 1e9;
     const bool is_last = i + 1 == out_of_place.calls.size() ||
                          out_of_place.calls[i + 1].collective != call.collective;

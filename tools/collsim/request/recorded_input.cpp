@@ -22,6 +22,11 @@ RecordedInput open_recording(const std::string& argument) {
   return {std::move(recording), read_log_facts(text)};
 }
 
+std::string release_in(const Recording& recording, const LogFacts& facts) {
+  const auto recorded = recording.machine.find("nccl");
+  return recorded == recording.machine.end() ? facts.nccl : recorded->second;
+}
+
 Topology machine_of_recording(const RecordedInput& input, std::ostream& err) {
   if (!input.recording.topology.empty()) return load_machine(input.recording.topology).topology;
   GuessedMachine guessed = guessed_machine(input.recording, input.facts);

@@ -20,6 +20,9 @@ struct RecordedInput {
 /// input. Throws InputError.
 RecordedInput open_recording(const std::string& argument);
 
+/// The release of NCCL that a recording, or else its log, says; may be empty.
+std::string release_in(const Recording& recording, const LogFacts& facts);
+
 /// The machine of rows that do not name one: the recording's machine, or else the one that it shows
 /// (guessed_machine()), which is then reported on `err`. Throws InputError if none can be told.
 Topology machine_of_recording(const RecordedInput& input, std::ostream& err);
