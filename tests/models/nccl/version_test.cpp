@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "models/nccl/launch_size.h"
 #include "models/nccl/search/speed_table.h"
@@ -237,6 +240,18 @@ TEST(NcclVersion, OldGenerationsChooseAsBeforeSince231) {
       }
     }
   }
+}
+
+// Releases as logs write them, those that are not known among them.
+TEST(NcclVersion, of_a_log_is_the_nearest_whose_rules_are_known) {
+  const std::vector<std::pair<const char*, NcclVersion>> logged{
+      {"2.28.9", {2, 28, 9}},          {"2.28.9+cuda12.4", {2, 28, 9}},
+      {"2.29.9.1", {2, 29, 9}},        {"2.30", {2, 30, last_patch}},
+      {"2.10.3", oldest_nccl_version}, {"1.8.1", oldest_nccl_version},
+      {"2.99.1", newest_nccl_version}, {"3.0.0", newest_nccl_version},
+      {"", default_nccl_version},      {"unknown", default_nccl_version},
+  };
+  for (const auto& [text, release] : logged) EXPECT_EQ(nearest_nccl_version(text), release) << text;
 }
 
 }  // namespace
