@@ -1,4 +1,5 @@
 # docker build -t collsim . && docker run --rm collsim run hgx-h200
+# Files of yours: docker run --rm --read-only -v "$PWD:/work:ro" collsim diagnose nccl.log
 FROM debian:bookworm-slim AS build
 COPY . /collsim
 WORKDIR /collsim
@@ -12,5 +13,7 @@ COPY --from=build /package/*.deb /tmp/
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends /tmp/*.deb \
  && rm -rf /var/lib/apt/lists/* /tmp/*.deb
+# nobody: collsim writes only what --output and its like name.
+USER 65534:65534
 WORKDIR /work
 ENTRYPOINT ["collsim"]

@@ -103,8 +103,8 @@ collsim_door(
 set(reading sim/yaml door models/calibration models/scenario models/imports models/recordings
   models/peer_kernels models/program models/validation)
 set(asking ${reading} tools/collsim/core tools/collsim/request tools/collsim/report)
-collsim_room(library NEEDS ${reading})
 collsim_room(tools/collsim/core NEEDS ${reading})
+collsim_room(library NEEDS ${reading} tools/collsim/core)
 collsim_room(tools/collsim/request NEEDS ${reading} tools/collsim/core
   INSIDE sim/algorithms/schedule_fault.h sim/topologies/alpha_beta.h
   models/machine/gpu_generation.h)
@@ -146,6 +146,7 @@ collsim_room(tools/collsim/plan NEEDS ${asking} tools/collsim/moe tools/collsim/
   INSIDE models/estimate/small_cluster.h)
 collsim_room(tools/collsim/complete NEEDS ${asking} tools/collsim/plan tools/collsim/train)
 collsim_room(tools/collsim/replay NEEDS ${asking} tools/collsim/train)
+collsim_room(tools/collsim/watch NEEDS ${asking})
 collsim_room(tools/collsim/validate NEEDS ${asking} tools/collsim/crossover
   tools/collsim/diagnose)
 collsim_room(tools/collsim NEEDS tools/collsim/core)

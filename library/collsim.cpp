@@ -1,6 +1,6 @@
-#include <collsim/collsim.h>
 #include <fmt/format.h>
 
+#include <collsim/collsim.hpp>
 #include <utility>
 
 #include "models/calibration/calibration_choice.h"

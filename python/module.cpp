@@ -9,14 +9,11 @@
 #include <cstdint>
 #include <exception>
 #include <limits>
-#include <mutex>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
-
-#include "tools/collsim/core/subcommand.h"
 
 namespace py = pybind11;
 namespace api = collsim::api;
@@ -77,21 +74,22 @@ std::vector<api::Prediction> estimate_unlocked(const api::Machine& machine, cons
   return api::estimate(machine, call, sizes);
 }
 
-/// The exit code, output and messages of `collsim WORD...`. The command is written for one use of a
-/// process at a time, so calls take turns.
-std::tuple<int, std::string, std::string> run_command(const std::vector<std::string>& words) {
+/// The exit code, output and messages of `collsim WORD...`.
+std::tuple<int, std::string, std::string> ask(const std::vector<std::string>& words) {
   const py::gil_scoped_release others_may_run;
-  static std::mutex one_at_a_time;
-  const std::lock_guard<std::mutex> turn(one_at_a_time);
-  std::ostringstream out;
-  std::ostringstream err;
-  const int status = collsim::command::run_command(words, out, err);
-  return {status, out.str(), err.str()};
+  std::vector<const char*> given;
+  for (const std::string& word : words) given.push_back(word.c_str());
+  char* output = nullptr;
+  const int status = collsim_ask(given.data(), given.size(), &output);
+  std::string text = output == nullptr ? "" : output;
+  collsim_free_text(output);
+  return {status, std::move(text), collsim_error_message()};
 }
 
 }  // namespace
 
 PYBIND11_MODULE(_collsim, module) {
+  module.attr("version") = collsim_version();
   // Wrong input is a ValueError, as Python's own functions have it.
   py::register_exception_translator([](std::exception_ptr thrown) {
     try {
@@ -102,7 +100,7 @@ PYBIND11_MODULE(_collsim, module) {
       PyErr_SetString(PyExc_ValueError, error.what());
     }
   });
-  py::class_<api::Machine>(module, "Machine")
+  py::class_<api::Machine>(module, "Machine", py::dynamic_attr())
       .def_readonly("name", &api::Machine::name)
       .def_readonly("calibration", &api::Machine::calibration)
       .def_readonly("gpus", &api::Machine::gpus)
@@ -125,7 +123,7 @@ PYBIND11_MODULE(_collsim, module) {
                             const std::vector<std::int64_t>& sizes) {
     return columns_of(estimate_unlocked(machine, call, sizes));
   });
-  module.def("run_command", &run_command);
+  module.def("ask", &ask);
   module.def("collective_names", &api::collective_names);
   module.def("algorithm_names", &api::algorithm_names);
   module.def("engine_names", &api::engine_names);

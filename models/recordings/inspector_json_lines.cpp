@@ -11,6 +11,7 @@
 #include <set>
 #include <tuple>
 
+#include "models/recordings/inspector_line.h"
 #include "models/recordings/readers.h"
 #include "sim/base/clean_text.h"
 #include "sim/base/text.h"
@@ -25,23 +26,13 @@ constexpr std::int64_t max_bytes = std::int64_t{1} << 50;
 constexpr std::int64_t max_calls = 1'000'000'000'000;
 constexpr std::int64_t max_ranks_said = 1 << 24;
 constexpr double max_microseconds = 1e12;
-
-/// One call as one rank saw it.
-struct RankCall {
-  std::string communicator;
-  std::string name;  ///< "AllReduce"
-  std::int64_t number = 0;
-  std::int64_t bytes = 0;
-  std::int64_t ranks = 0;
-  std::int64_t nodes = 1;
-  double microseconds = 0;
-};
+constexpr std::uint64_t max_written_us = 253'402'300'800'000'000;  // the end of the year 9999
 
 /// A line with its values, all of which are checked.
 class InspectorLine {
  public:
-  InspectorLine(const std::string& file, int number, std::string_view text)
-      : place_{file, number, 0}, root_(json::parse(text, nullptr, false)) {
+  InspectorLine(const SourcePosition& place, std::string_view text)
+      : place_(place), root_(json::parse(text, nullptr, false)) {
     if (root_.is_discarded() || !root_.is_object()) {
       throw InputError(place_, "no JSON object", "a line of NCCL's Inspector");
     }
@@ -53,23 +44,33 @@ class InspectorLine {
     RankCall result;
     result.communicator = word(header, "id");
     result.name = word(call, "coll");
+    result.host = host();
     result.number = whole(call, "coll_sn", 0, max_calls);
     result.bytes = whole(call, "coll_msg_size_bytes", 0, max_bytes);
     result.ranks = whole(header, "n_ranks", 1, max_ranks_said);
+    result.rank = header.contains("rank") ? whole(header, "rank", 0, max_ranks_said) : 0;
     result.nodes = header.contains("nnodes") ? whole(header, "nnodes", 1, result.ranks) : 1;
     result.microseconds = number(call, "coll_exec_time_us");
+    const json* const written = metadata("dump_timestamp_us");
+    if (written != nullptr && written->is_number_unsigned()) {
+      result.written_us = static_cast<std::int64_t>(written->get<std::uint64_t>() % max_written_us);
+    }
     return result;
   }
 
-  std::string host() const {
-    const auto metadata = root_.find("metadata");
-    if (metadata == root_.end() || !metadata->is_object()) return {};
-    const auto host = metadata->find("hostname");
-    return host != metadata->end() && host->is_string() ? clean_text(host->get<std::string>())
-                                                        : std::string();
-  }
-
  private:
+  std::string host() const {
+    const json* const host = metadata("hostname");
+    return host != nullptr && host->is_string() ? clean_text(host->get<std::string>())
+                                                : std::string();
+  }
+  /// Null where the line has none.
+  const json* metadata(const char* key) const {
+    const auto all = root_.find("metadata");
+    if (all == root_.end() || !all->is_object()) return nullptr;
+    const auto found = all->find(key);
+    return found != all->end() ? &*found : nullptr;
+  }
   const json& object(const char* key) const {
     const auto found = root_.find(key);
     if (found == root_.end() || !found->is_object()) {
@@ -114,23 +115,6 @@ class InspectorLine {
   json root_;
 };
 
-/// "AllReduce" is our all_reduce.
-std::optional<Collective> collective_called(const std::string& name) {
-  for (const Collective each : all_collectives()) {
-    std::string ours(to_string(each));
-    std::erase(ours, '_');
-    if (ours == lower_case(name)) return each;
-  }
-  return std::nullopt;
-}
-
-/// nccl-tests' size of a call: the Inspector says what one rank sends or receives.
-std::int64_t size_of(const RankCall& call, const std::optional<Collective>& collective) {
-  const bool is_part =
-      collective == Collective::all_gather || collective == Collective::reduce_scatter;
-  return is_part ? std::min(call.bytes, max_bytes / call.ranks) * call.ranks : call.bytes;
-}
-
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -147,10 +131,10 @@ RecordedRow row_of(const RankCall& call, const std::vector<double>& times) {
   RecordedRow row;
   row.id = call.communicator;
   row.collective_name = call.name;
-  row.collective = collective_called(call.name);
+  row.collective = call.collective();
   row.ranks = rank_of(call.ranks);
   row.nodes = rank_of(call.nodes);
-  row.size.count = size_of(call, row.collective);
+  row.size.count = call.size();
   row.time = microseconds(median(times));
   return row;
 }
@@ -164,13 +148,12 @@ Recording read_inspector_json_lines(const TextFile& text, std::size_t*) {
   for (const std::string_view line : split_lines(text.content)) {
     ++number;
     if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
-    const InspectorLine inspected(text.name, number, line);
-    const RankCall call = inspected.read();
+    const RankCall call = read_inspector_line({text.name, number, 0}, line);
     const Kind kind = kind_of(call);
     const auto [entry, is_new] = times[kind].try_emplace(call.number, call.microseconds);
     if (!is_new) entry->second = std::min(entry->second, call.microseconds);
     first.try_emplace(kind, call);
-    if (const std::string host = inspected.host(); !host.empty()) recording.hosts.insert(host);
+    if (!call.host.empty()) recording.hosts.insert(call.host);
   }
   for (const auto& [kind, by_number] : times) {
     std::vector<double> all;
@@ -187,12 +170,33 @@ Recording read_inspector_json_lines(const TextFile& text, std::size_t*) {
 const RecordingFormat inspector_format(
     "lines of NCCL's Inspector",
     [](std::string_view text) {
-      const std::string_view line = text.substr(0, text.find('\n'));
-      const bool has_call = line.find("\"coll_perf\"") != std::string_view::npos;
-      return begins_with_object(text) && has_call ? FormatSign::mark : FormatSign::no;
+      return is_inspector_line(text.substr(0, text.find('\n'))) ? FormatSign::mark : FormatSign::no;
     },
     read_inspector_json_lines);
 
 }  // namespace
+
+std::optional<Collective> RankCall::collective() const {
+  for (const Collective each : all_collectives()) {
+    std::string ours(to_string(each));
+    std::erase(ours, '_');
+    if (ours == lower_case(name)) return each;
+  }
+  return std::nullopt;
+}
+
+std::int64_t RankCall::size() const {
+  const auto called = collective();
+  const bool is_part = called == Collective::all_gather || called == Collective::reduce_scatter;
+  return is_part ? std::min(bytes, max_bytes / ranks) * ranks : bytes;
+}
+
+RankCall read_inspector_line(const SourcePosition& place, std::string_view text) {
+  return InspectorLine(place, text).read();
+}
+
+bool is_inspector_line(std::string_view text) {
+  return begins_with_object(text) && text.find("\"coll_perf\"") != std::string_view::npos;
+}
 
 }  // namespace collsim

@@ -9,19 +9,27 @@
 command's options; it returns what `--format json` prints, as dicts and lists. Wrong input is a ValueError.
 """
 import json as _json
+import os as _os
 
 from . import _collsim
 from ._collsim import (Machine, algorithm_names, calibration_names, collective_names, engine_names, machine_names)
 
 __all__ = ["Answer", "Machine", "advise", "algorithm_names", "ask", "calibration_names", "check", "choose",
-           "collective_names", "crossover", "diagnose", "engine_names", "estimate", "explain", "faults", "hang",
-           "load_machine", "machine_names", "moe", "plan", "run", "serve", "train", "validate"]
+           "collective_names", "crossover", "diagnose", "engine_names", "estimate", "expect", "explain", "faults",
+           "hang", "load_machine", "machine_names", "moe", "plan", "replay", "run", "serve", "train", "validate"]
+__version__ = _collsim.version
 
 
 def load_machine(topology, calibration=""):
     """A machine by the name of a shipped one (machine_names()) or by a file; `calibration` likewise, the machine's own
-    where it is left out."""
-    return _collsim.load_machine(str(topology), str(calibration))
+    where it is left out. A machine can be pickled: it is loaded again by that name, or from that file."""
+    named = [_os.path.abspath(each) if _os.path.exists(each) else str(each) for each in (topology, calibration)]
+    machine = _collsim.load_machine(*named)
+    machine._named = named
+    return machine
+
+
+Machine.__reduce__ = lambda machine: (load_machine, tuple(machine._named))
 
 
 _MOST = {"sizes": 1 << 50, "ranks": (1 << 32) - 1, "root": (1 << 32) - 1}
@@ -110,7 +118,7 @@ def ask(subcommand, *arguments, **options):
     words = [subcommand, *(str(each) for each in arguments)]
     for name, value in options.items():
         words += _words(name, value)
-    status, out, err = _collsim.run_command([*words, "--format", "json"])
+    status, out, err = _collsim.ask([*words, "--format", "json"])
     if status == 130:
         raise KeyboardInterrupt
     if status not in (0, 1):
@@ -130,6 +138,7 @@ def _question(subcommand, text):
     return question
 
 
+expect = _question("expect", "What each call of a communicator should take, with its range.")
 explain = _question("explain", "One call: what NCCL chooses and why, and where the time goes.")
 choose = _question("choose", "NCCL's choices on a machine: rings, trees, algorithm by size.")
 crossover = _question("crossover", "Sizes (bytes) at which algorithms and protocols cross over.")
@@ -140,6 +149,7 @@ moe = _question("moe", "The exchange of a mixture of experts, and what its skew 
 validate = _question("validate", "Predictions beside recorded runs, with errors in percent.")
 diagnose = _question("diagnose", "Whether a log's busbw is right and, if not, why. `status` is 1 where it is not healthy.")
 hang = _question("hang", "Who made a PyTorch job hang. `status` is 1 where one hangs.")
+replay = _question("replay", "What a traced step did, and what it would take with other settings or elsewhere.")
 check = _question("check", "Proves that plans deliver every contribution once. `status` is 1 where one is wrong.")
 advise = _question("advise", "Which settings, placements and faults change the time.")
 faults = _question("faults", "Which link, degraded, costs the most time.")

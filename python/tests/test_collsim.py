@@ -1,6 +1,7 @@
 """The Python package: python3 -m unittest discover python/tests"""
 import json
 import pathlib
+import pickle
 import threading
 import unittest
 
@@ -52,6 +53,13 @@ class Rows(unittest.TestCase):
         rows = collsim.estimate("hgx-h200", sizes=np.array([8, 16]), ranks=np.int32(4), root=np.uint8(0))
         self.assertEqual(list(rows["bytes"]), [8, 16])
 
+    def test_a_machine_survives_a_pickle(self):
+        machine = pickle.loads(pickle.dumps(collsim.load_machine("switch-8", "ideal")))
+        self.assertEqual((machine.gpus, machine.calibration), (8, "ideal"))
+
+    def test_the_release_is_named(self):
+        self.assertRegex(collsim.__version__, r"^\d+\.\d+\.\d+$")
+
     def test_threads_answer_at_the_same_time(self):
         machine = collsim.load_machine("hgx-h200")
         expected = collsim.estimate(machine, sizes=[1 << 20])["time_us"][0]
@@ -71,6 +79,7 @@ class Answers(unittest.TestCase):
         self.assertTrue(collsim.crossover("hgx-h200", over_ranks=[2, 8]))
         self.assertTrue(collsim.choose("hgx-h200"))
         self.assertTrue(collsim.train("hgx-h200", model="llama2-7b", tp=8))
+        self.assertTrue(collsim.expect("hgx-h200", c="all_reduce")["calls"])
 
     def test_a_low_busbw_has_status_1(self):
         recordings = pathlib.Path(__file__).resolve().parent.parent.parent / "recordings/published"
@@ -84,7 +93,7 @@ class Expectations(unittest.TestCase):
         docs = pathlib.Path(__file__).parents[2] / "docs"
         schema = json.loads((docs / "expect.schema.json").read_text())
         for machine, words in [("hgx-h200", {}), ("dgx-h100-x4", {"simulate": True}), ("switch-8", {})]:
-            document = collsim.ask("expect", machine, b="1K", e="1M", f=32, **words)
+            document = collsim.expect(machine, b="1K", e="1M", f=32, **words)
             jsonschema.validate(dict(document), schema)
             self.assertGreaterEqual(len(document["calls"]), 2)
         with self.assertRaises(jsonschema.ValidationError):

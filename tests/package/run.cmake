@@ -23,6 +23,7 @@ execute_process(COMMAND mktemp -d OUTPUT_VARIABLE work OUTPUT_STRIP_TRAILING_WHI
 run("${CMAKE_COMMAND}" --install "${BUILD_DIR}" --prefix "${work}/elsewhere")
 file(RENAME "${work}/elsewhere" "${work}/prefix")
 file(COPY "${CMAKE_CURRENT_LIST_DIR}/" DESTINATION "${work}/user")
+file(COPY "${SOURCE_DIR}/examples" DESTINATION "${work}/user")
 set(use "${CMAKE_COMMAND}" -E env --unset=COLLSIM_DATA "${CMAKE_COMMAND}" "-DWORK=${work}"
   "-DCXX_FLAGS=${CXX_FLAGS}" "-DCXX_COMPILER=${CXX_COMPILER}" "-DENGINE=${ENGINE}"
   -P "${work}/user/use.cmake")

@@ -25,13 +25,14 @@ namespace collsim::command {
 
 namespace {
 
-constexpr std::array<std::reference_wrapper<const Subcommand>, 24> table{
-    run_subcommand,    estimate_subcommand,  expect_subcommand,   explain_subcommand,
-    steps_subcommand,  view_subcommand,      trace_subcommand,    sweep_subcommand,
-    choose_subcommand, crossover_subcommand, plan_subcommand,     train_subcommand,
-    serve_subcommand,  validate_subcommand,  diagnose_subcommand, hang_subcommand,
-    replay_subcommand, calibrate_subcommand, check_subcommand,    advise_subcommand,
-    moe_subcommand,    faults_subcommand,    topo_subcommand,     list_subcommand};
+constexpr std::array<std::reference_wrapper<const Subcommand>, 25> table{
+    run_subcommand,    estimate_subcommand,  expect_subcommand,    explain_subcommand,
+    steps_subcommand,  view_subcommand,      trace_subcommand,     sweep_subcommand,
+    choose_subcommand, crossover_subcommand, plan_subcommand,      train_subcommand,
+    serve_subcommand,  validate_subcommand,  diagnose_subcommand,  hang_subcommand,
+    watch_subcommand,  replay_subcommand,    calibrate_subcommand, check_subcommand,
+    advise_subcommand, moe_subcommand,       faults_subcommand,    topo_subcommand,
+    list_subcommand};
 
 /// `whole`: with all that a first page leaves out.
 void print_help(std::ostream& out, bool whole) {

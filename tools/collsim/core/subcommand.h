@@ -101,5 +101,6 @@ extern const Subcommand trace_subcommand;
 extern const Subcommand train_subcommand;
 extern const Subcommand validate_subcommand;
 extern const Subcommand view_subcommand;
+extern const Subcommand watch_subcommand;
 
 }  // namespace collsim::command

@@ -191,6 +191,7 @@ const OptionGroup recording_options{
     "recordings",
     {
         {"recording", "", texts("FILE"), "recordings to read"},
+        {"follow", "", flag(), "wait for more at the end of the files, until Ctrl-C"},
         {"log", "", texts("FILE"), "logs to read; - is standard input"},
         {"dump", "", texts("FILE"), "dumps to read, or folders of them"},
         {"id", "", text("TEXT", ""), "only rows whose id begins with this: forced/4/Ring"},
