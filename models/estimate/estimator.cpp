@@ -480,7 +480,14 @@ bool Estimator::States::needs_plan() {
   return talks_through_memory() && small() == nullptr;
 }
 
-/// Host memory makes calls of a large cluster as many times longer as those of a small one.
+/// Whether the size counts a part for every rank: one byte is none for two.
+bool has_parts_of_ranks(Collective collective) {
+  return rounded_size(collective, 2, Bytes{1}, Bytes{1}).count == 0;
+}
+
+/// As many bytes cross the host memory of a node of a small cluster. What comes on top of it grows
+/// as the forms say. Where every further rank adds a part, and a step that moves it, all grows by
+/// as many times.
 Prediction Estimator::States::estimate_through_memory(Bytes size, const NcclDecision& decision) {
   const auto& choice = decision.candidate;
   if (small() == nullptr) {
@@ -489,8 +496,8 @@ Prediction Estimator::States::estimate_through_memory(Bytes size, const NcclDeci
                              decision);
   }
   const CallCompiler& compiler = small_->compiler;
-  const bool is_cut = is_cut_by_ranks(compiler.spec().collective, choice);
-  const Bytes part = is_cut ? size_for(compiler, size, compiler_.ranks()) : size;
+  const bool has_parts = has_parts_of_ranks(compiler.spec().collective);
+  const Bytes part = has_parts ? size_for(compiler, size, compiler_.ranks()) : size;
   NcclDecision of_small = compiler.decide(part);
   if (choice) {
     Candidate launched = *choice;
@@ -498,9 +505,11 @@ Prediction Estimator::States::estimate_through_memory(Bytes size, const NcclDeci
     of_small = compiler.decide(part, launched);
   }
   const Prediction laid_out = small_->states.estimate_through_memory(part, of_small);
-  const double longer = laid_out.time.value / small_->states.estimate(part, of_small).time.value;
+  const Seconds by_form = small_->states.estimate(part, of_small).time;
   Prediction prediction = estimate(size, decision);
-  prediction.time = longer * prediction.time;
+  const Seconds more = rest_beside_memory * (prediction.time - by_form);
+  prediction.time = has_parts ? (laid_out.time.value / by_form.value) * prediction.time
+                              : std::max(prediction.time, laid_out.time + more);
   prediction.method = laid_out.method;
   prediction.form.reset();
   return prediction;

@@ -121,12 +121,6 @@ std::vector<Rank> chosen_nodes(Rank nodes, Rank count, const std::set<Rank>& tou
 
 }  // namespace
 
-bool is_cut_by_ranks(Collective collective, const std::optional<Candidate>& choice) {
-  if (!choice) return collective != Collective::send_recv;
-  if (choice->algorithm == NcclAlgorithm::pat) return true;
-  return choice->algorithm == NcclAlgorithm::ring && !has_root(collective);
-}
-
 Bytes size_for(const CallCompiler& small, Bytes size, Rank ranks) {
   const std::int64_t unit = size_of(small.spec().run.reduction.type).count * small.ranks();
   const double share = static_cast<double>(small.ranks()) / ranks;

@@ -30,10 +30,6 @@ enum class Likeness : std::uint8_t {
 std::optional<CallSpec> small_cluster(const CallCompiler& whole, Rank ranks = 64,
                                       Likeness likeness = Likeness::close);
 
-/// Whether every rank has a part of the buffer, which is smaller the more ranks there are: a small
-/// cluster then stands for the whole with size_for() it. Nothing: no choice of NCCL's.
-bool is_cut_by_ranks(Collective collective, const std::optional<Candidate>& choice);
-
 /// The ranks that sit on GPUs of the call, in the GPUs' order.
 std::vector<Rank> ranks_on(const CallSpec& spec, const std::vector<DeviceId>& gpus);
 

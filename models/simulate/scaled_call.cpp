@@ -19,6 +19,13 @@ constexpr Rank min_representatives = 32;
 /// A textbook's all_to_all of no more ranks is simulated whole.
 constexpr Rank max_ranks_of_whole_exchange = 256;
 
+/// Whether every rank has a part of the buffer, which is smaller the more ranks there are.
+bool is_cut_by_ranks(Collective collective, const std::optional<Candidate>& choice) {
+  if (!choice) return collective != Collective::send_recv;
+  if (choice->algorithm == NcclAlgorithm::pat) return true;
+  return choice->algorithm == NcclAlgorithm::ring && !has_root(collective);
+}
+
 double messages_of(const CompiledCall& call) {
   Execution execution = execution_of(call);
   execution.calls = 1;
