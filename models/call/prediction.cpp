@@ -12,6 +12,7 @@
 #include "sim/base/input_error.h"
 #include "sim/base/words.h"
 #include "sim/execution/effort.h"
+#include "sim/execution/fewer_loops.h"
 
 namespace collsim {
 
@@ -127,6 +128,13 @@ ExecutionResult execute_first_calls(Execution execution, Engine engine) {
   return result;
 }
 
+/// The whole, unless calls or loops of it say what the others take.
+ExecutionResult execute_least(const Execution& execution, Engine engine) {
+  if (may_continue_calls(execution)) return execute_first_calls(execution, engine);
+  if (const auto continued = execute_fewer_loops(execution, engine)) return *continued;
+  return execute(execution, *make_fabric(engine));
+}
+
 Wiring wiring_at_first(const CompiledCall& call) {
   return wiring_as_it_begins(call.wiring(), call.layout->events);
 }
@@ -178,9 +186,7 @@ Prediction simulate(const CompiledCall& call, const SimulationOptions& options) 
       options.begin(call.size,
                     options.exact ? effort_of(execution).whole : simulated_effort(call).steady);
     }
-    const ExecutionResult result = may_continue_calls(execution)
-                                       ? execute_first_calls(execution, options.engine)
-                                       : execute(execution, *make_fabric(options.engine));
+    const ExecutionResult result = execute_least(execution, options.engine);
     Prediction prediction = outline(call);
     prediction.time = result.time;
     prediction.mean_over_ranks = result.mean_over_ranks;

@@ -18,6 +18,7 @@
 #include "models/estimate/message_shapes.h"
 #include "models/estimate/pat_time.h"
 #include "models/estimate/ring_shapes.h"
+#include "models/estimate/small_cluster.h"
 #include "models/estimate/stripe_shapes.h"
 #include "models/estimate/textbook_estimator.h"
 #include "models/estimate/tree_shapes.h"
@@ -331,11 +332,15 @@ class Estimator::States {
 
   const CallCompiler& compiler() const { return compiler_; }
   Prediction estimate_textbook(Bytes size);
-  LayoutCache* layout_cache() { return &layout_cache_; }
   Prediction estimate(Bytes size, const NcclDecision& decision);
-  Prediction estimate_through_memory(const CompiledCall& call, const NcclDecision& decision);
+  bool talks_through_memory() const;
+  bool needs_plan();
+  Prediction estimate_through_memory(Bytes size, const NcclDecision& decision);
 
  private:
+  struct SmallCluster;
+  Prediction estimate_laid_out(const CompiledCall& call, const NcclDecision& decision);
+  SmallCluster* small();
   Prediction estimate_in(std::size_t state, Bytes size, const NcclDecision& decision);
   TextbookEstimator& textbook_in(std::size_t state);
   template <typename InState>
@@ -348,6 +353,15 @@ class Estimator::States {
   std::vector<std::unique_ptr<Forms>> forms_;                 // by state, as they are needed
   std::vector<std::unique_ptr<TextbookEstimator>> textbook_;  // the same
   LayoutCache layout_cache_;
+  bool has_looked_for_small_ = false;
+  std::unique_ptr<SmallCluster> small_;
+};
+
+/// What stands for a large cluster.
+struct Estimator::States::SmallCluster {
+  explicit SmallCluster(CallSpec spec) : compiler(std::move(spec)) {}
+  CallCompiler compiler;
+  States states{compiler, nullptr};
 };
 
 Prediction Estimator::States::estimate_in(std::size_t state, Bytes size,
@@ -430,8 +444,8 @@ Prediction Estimator::States::through_states(const InState& in_state) const {
 /// what it takes to fill, is never exceeded. That it is half is a choice (docs/estimate.md).
 constexpr double rest_beside_memory = 0.5;
 
-Prediction Estimator::States::estimate_through_memory(const CompiledCall& call,
-                                                      const NcclDecision& decision) {
+Prediction Estimator::States::estimate_laid_out(const CompiledCall& call,
+                                                const NcclDecision& decision) {
   CompiledCall links_alone = call;
   links_alone.own_wiring = nullptr;  // the layout's, in which host memory has no limit
   const Seconds form = estimate(call.size, decision).time;
@@ -443,6 +457,64 @@ Prediction Estimator::States::estimate_through_memory(const CompiledCall& call,
   return prediction;
 }
 
+/// The longest chain of a larger cluster takes seconds, and a GB, to follow.
+constexpr Rank max_ranks_laid_out = 256;
+
+/// Null where the cluster is not large, or none is like it.
+Estimator::States::SmallCluster* Estimator::States::small() {
+  if (!has_looked_for_small_ && compiler_.ranks() > max_ranks_laid_out) {
+    constexpr Rank ranks = 64;
+    auto spec = small_cluster(compiler_, ranks, Likeness::near);
+    if (spec) small_ = std::make_unique<SmallCluster>(std::move(*spec));
+  }
+  has_looked_for_small_ = true;
+  return small_.get();
+}
+
+bool Estimator::States::talks_through_memory() const {
+  return compiler_.nccl() != nullptr && compiler_.cost().memory.used &&
+         compiler_.nccl()->talks_through_host_memory();
+}
+
+bool Estimator::States::needs_plan() {
+  return talks_through_memory() && small() == nullptr;
+}
+
+/// Whether the size counts a part for every rank: one byte is none for two.
+bool has_parts_of_ranks(Collective collective) {
+  return rounded_size(collective, 2, Bytes{1}, Bytes{1}).count == 0;
+}
+
+/// As many bytes cross the host memory of a node of a small cluster. What comes on top of it grows
+/// as the forms say. Where every further rank adds a part, and a step that moves it, all grows by
+/// as many times.
+Prediction Estimator::States::estimate_through_memory(Bytes size, const NcclDecision& decision) {
+  const auto& choice = decision.candidate;
+  if (small() == nullptr) {
+    return estimate_laid_out(choice ? compiler_.plan(size, *choice, &layout_cache_)
+                                    : compiler_.plan(size, &layout_cache_),
+                             decision);
+  }
+  const CallCompiler& compiler = small_->compiler;
+  const bool has_parts = has_parts_of_ranks(compiler.spec().collective);
+  const Bytes part = has_parts ? size_for(compiler, size, compiler_.ranks()) : size;
+  NcclDecision of_small = compiler.decide(part);
+  if (choice) {
+    Candidate launched = *choice;
+    launched.launch = LaunchSize{decision.channels, decision.call.threads};
+    of_small = compiler.decide(part, launched);
+  }
+  const Prediction laid_out = small_->states.estimate_through_memory(part, of_small);
+  const Seconds by_form = small_->states.estimate(part, of_small).time;
+  Prediction prediction = estimate(size, decision);
+  const Seconds more = rest_beside_memory * (prediction.time - by_form);
+  prediction.time = has_parts ? (laid_out.time.value / by_form.value) * prediction.time
+                              : std::max(prediction.time, laid_out.time + more);
+  prediction.method = laid_out.method;
+  prediction.form.reset();
+  return prediction;
+}
+
 Estimator::Estimator(const CallCompiler& compiler, HopCache* cache)
     : states_(std::make_unique<States>(compiler, cache)) {}
 Estimator::~Estimator() = default;
@@ -450,31 +522,25 @@ Estimator::Estimator(Estimator&&) noexcept = default;
 Estimator& Estimator::operator=(Estimator&&) noexcept = default;
 
 bool Estimator::needs_plan() const {
-  const CallCompiler& compiler = states_->compiler();
-  return compiler.nccl() != nullptr && compiler.cost().memory.used &&
-         compiler.nccl()->talks_through_host_memory();
+  return states_->needs_plan();
 }
 
 Prediction Estimator::estimate(Bytes size) {
   const CallCompiler& compiler = states_->compiler();
   if (compiler.nccl() == nullptr) return states_->estimate_textbook(size);
-  if (needs_plan()) {
-    return states_->estimate_through_memory(compiler.plan(size, states_->layout_cache()),
-                                            compiler.decide(size));
-  }
-  return states_->estimate(size, compiler.decide(size));
+  const NcclDecision decision = compiler.decide(size);
+  return states_->talks_through_memory() ? states_->estimate_through_memory(size, decision)
+                                         : states_->estimate(size, decision);
 }
 
 Prediction Estimator::estimate(Bytes size, const Candidate& candidate) {
   const CallCompiler& compiler = states_->compiler();
   if (compiler.nccl() == nullptr) {
-    return estimate_by_plan(compiler.plan(size, candidate, states_->layout_cache()));
+    return estimate_by_plan(compiler.plan(size, candidate));
   }
-  if (needs_plan()) {
-    return states_->estimate_through_memory(compiler.plan(size, candidate, states_->layout_cache()),
-                                            compiler.decide(size, candidate));
-  }
-  return states_->estimate(size, compiler.decide(size, candidate));
+  const NcclDecision decision = compiler.decide(size, candidate);
+  return states_->talks_through_memory() ? states_->estimate_through_memory(size, decision)
+                                         : states_->estimate(size, decision);
 }
 
 }  // namespace collsim

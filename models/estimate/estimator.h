@@ -27,7 +27,7 @@ class Estimator {
   Prediction estimate(Bytes size);
   /// The same had NCCL chosen that pair.
   Prediction estimate(Bytes size, const Candidate& candidate);
-  /// Whether no formula knows NCCL's calls, so that each is laid out: through measured host memory.
+  /// Whether NCCL's calls are laid out: through host memory, unless a small cluster says what.
   bool needs_plan() const;
 
  private:

@@ -101,10 +101,9 @@ std::uint32_t DataPartition::alike_until(std::uint32_t channel, std::uint32_t lo
 DataPartition DataPartition::without_loops(std::uint32_t loops) const {
   DataPartition shorter = *this;
   for (Share& share : shorter.shares_) {
-    assert(share.nccl.parts == 0);
     const std::uint32_t taken = std::min(loops, std::max(share.loops, 1U) - 1);
     share.loops -= taken;
-    share.nccl.loops -= std::min(taken, share.nccl.loops);
+    share.nccl = share.nccl.without_loops(std::min(taken, share.nccl.loops));
     share.remainder =
         std::max<std::int64_t>(share.remainder - std::int64_t{taken} * share.chunks, 0);
   }

@@ -59,7 +59,7 @@ class DataPartition {
   /// The first loop after `loop` of which a chunk has not as many bytes, or the end.
   std::uint32_t alike_until(std::uint32_t channel, std::uint32_t loop) const;
   /// The same cut without `loops` loops of every channel's; each that has any keeps one at least,
-  /// the last. Not for sends and receives, whose loops differ.
+  /// the last.
   DataPartition without_loops(std::uint32_t loops) const;
 
   Bytes chunk_bytes(std::uint32_t channel, std::uint32_t loop, ChunkRange chunks) const {

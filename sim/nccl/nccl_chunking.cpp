@@ -318,6 +318,17 @@ std::uint32_t NcclShare::alike_until(std::uint32_t loop) const {
   return end;
 }
 
+NcclShare NcclShare::without_loops(std::uint32_t taken) const {
+  NcclShare shorter = *this;
+  shorter.loops -= taken;
+  if (parts == 0) return shorter;
+  const std::int64_t bytes = taken * full.count;
+  shorter.stride.count -= bytes;
+  shorter.last_total.count =
+      std::max(last_total.count - parts * bytes, (parts - 1) * shorter.stride.count);
+  return shorter;
+}
+
 NcclChunking chunk_nccl_messages(Collective collective, std::uint32_t ranks, std::uint32_t channels,
                                  std::uint32_t parts, const NcclCall& call) {
   NcclChunking cut;

@@ -336,5 +336,23 @@ TEST(Estimator, sees_a_fault_on_any_node) {
   }
 }
 
+// Through host memory 32 nodes are laid out, and a small cluster stands for 33: one node more
+// changes little.
+TEST(Estimator, tells_many_nodes_through_host_memory_by_few) {
+  const Topology topology = load_topology(find_data_file("dgx-h100-x64", "topologies"));
+  for (const Collective collective :
+       {Collective::all_reduce, Collective::all_gather, Collective::broadcast}) {
+    const auto of_nodes = [&](Rank nodes) {
+      CallSpec spec = spec_of({"dgx-h100-x64", collective, "", ""}, topology);
+      spec.run.variables["NCCL_P2P_DISABLE"] = "1";
+      spec.gpus = first_gpus(topology, 8 * nodes);
+      const CallCompiler compiler(std::move(spec));
+      EXPECT_EQ(Estimator(compiler).needs_plan(), nodes == 32);
+      return Estimator(compiler).estimate(Bytes{32 << 20}).time.value;
+    };
+    EXPECT_NEAR(of_nodes(33) / of_nodes(32), 1, 0.05) << to_string(collective);
+  }
+}
+
 }  // namespace
 }  // namespace collsim

@@ -52,6 +52,19 @@ TEST(AllToAll, of_eight_gpus_is_as_recorded) {
   }
 }
 
+// 2 GiB on 8 H200, of which nothing folds: the first loops say what the others take. The second GiB
+// takes twice what the second half of the first one does.
+TEST(AllToAll, of_many_loops_is_told_by_the_first) {
+  const Topology topology = load_topology(find_data_file("hgx-h200", "topologies"));
+  Predictor predictor({&topology, calibration_for(topology), Collective::all_to_all, RunSpec{},
+                       first_gpus(topology, 8)});
+  const Prediction large = predictor.predict(Bytes{std::int64_t{2048} << 20});
+  EXPECT_EQ(large.extent, Extent::steady);
+  const Seconds time = predictor.predict(Bytes{1024 << 20}).time;
+  const Seconds expected = time + 2 * (time - predictor.predict(Bytes{512 << 20}).time);
+  EXPECT_NEAR(large.time.value, expected.value, 0.01 * expected.value);
+}
+
 // Senders contend for the links, and nobody comes first: all ranks stay equal, though all are
 // simulated.
 TEST(AllToAll, on_one_switch_is_that_of_one_rank) {

@@ -10,6 +10,7 @@
 #include "sim/base/input_error.h"
 #include "sim/execution/data_partition.h"
 #include "sim/nccl/nccl_plan.h"
+#include "sim/nccl/nccl_point_to_point.h"
 #include "tests/support/nccl_channels.h"
 
 namespace collsim {
@@ -185,6 +186,23 @@ TEST(NcclBinding, old_versions_go_round_the_channels) {
   EXPECT_EQ(partition.chunk_bytes(0, 1, {1, 1}), Bytes{8192});
   EXPECT_EQ(partition.chunk_bytes(0, 1, {2, 1}), Bytes{5088});
   EXPECT_EQ(partition.chunk_bytes(1, 1, {2, 1}), Bytes{0});
+}
+
+// 8 ranks, 1 GiB: 128 MiB a message, in 4 parts of 32 MiB, 64 chunks of 512 KiB each. Without 60
+// loops a part has 4 of them left, and so has the message's last part.
+TEST(NcclBinding, messages_go_without_loops) {
+  const Plan plan =
+      make_nccl_point_to_point_plan(Collective::all_to_all, uniform_placement(8, 8), 32, 4);
+  NcclCall call = ring_call(1024 * mib, Protocol::simple);
+  call.buffers.point_to_point_chunk = Bytes{512 * kib};
+  const DataPartition whole = DataPartition::nccl(plan, call);
+  ASSERT_EQ(whole.loops(0), 64U);
+  const DataPartition shorter = whole.without_loops(60);
+  EXPECT_EQ(shorter.loops(0), 4U);
+  for (std::uint32_t part = 0; part < 4; ++part) {
+    EXPECT_EQ(shorter.chunk_bytes(0, 3, {part, 1}), Bytes{512 * kib});
+    EXPECT_EQ(shorter.chunk_bytes(0, 4, {part, 1}), Bytes{0});
+  }
 }
 
 // nccl-tests' size of an all-gather is all that a rank receives: 64 MiB on 8 ranks are 8 MiB each.
