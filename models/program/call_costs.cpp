@@ -251,22 +251,17 @@ std::vector<std::vector<Rank>> MachineCallCosts::equal_communicators(
 /// Nothing of a call between nodes, whose rate is the network's.
 std::optional<std::uint32_t> MachineCallCosts::number_in_node(
     const ProgramCommunicator& communicator, Collective collective, Bytes size) {
-  const auto is_at = [&](std::int32_t node) {
-    return
-        [this, node](Rank rank) { return calls_.topology->node_of(calls_.gpus.at(rank)) == node; };
-  };
-  const std::int32_t home = calls_.topology->node_of(calls_.gpus.at(communicator.ranks.front()));
-  if (!std::all_of(communicator.ranks.begin(), communicator.ranks.end(), is_at(home))) return {};
+  const auto node_of = [&](Rank rank) { return calls_.topology->node_of(calls_.gpus.at(rank)); };
+  const std::int32_t home = node_of(communicator.ranks.front());
+  const auto is_home = [&](Rank rank) { return node_of(rank) == home; };
+  if (!std::all_of(communicator.ranks.begin(), communicator.ranks.end(), is_home)) return {};
   CallsInNode::Call call{collective, size, {gpus_of(calls_, communicator.ranks)}};
-  if (communicator.alike == 1) return in_node_.number_of(call);
-  const auto is_beside = [&](Rank rank) {
-    return is_at(home)(rank) &&
-           std::binary_search(communicator.beside.begin(), communicator.beside.end(), rank);
-  };
+  const std::vector<Rank>& beside = communicator.beside;
   for (const std::vector<Rank>& ranks : equal_communicators(communicator)) {
-    if (!std::all_of(ranks.begin(), ranks.end(), is_beside)) continue;
-    std::vector<DeviceId> gpus = gpus_of(calls_, ranks);
-    if (gpus != call.gpus.front()) call.gpus.push_back(std::move(gpus));
+    const bool is_beside = std::all_of(ranks.begin(), ranks.end(), [&](Rank rank) {
+      return is_home(rank) && std::binary_search(beside.begin(), beside.end(), rank);
+    });
+    if (is_beside && ranks != communicator.ranks) call.gpus.push_back(gpus_of(calls_, ranks));
   }
   return in_node_.number_of(call);
 }
@@ -294,10 +289,6 @@ CallCost MachineCallCosts::cost_of(const ProgramCommunicator& communicator,
   CallCost cost = cost_of_shape(communicator, call.kind, size);
   cost.in_node = number_in_node(communicator, collective, size);
   return cost;
-}
-
-std::vector<double> MachineCallCosts::rates_in_node(std::span<const std::uint32_t> calls) {
-  return in_node_.rates(calls);
 }
 
 }  // namespace collsim

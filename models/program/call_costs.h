@@ -66,7 +66,9 @@ class MachineCallCosts : public CallCosts {
 
   /// Throws InputError where NCCL does not run there.
   CallCost cost_of(const ProgramCommunicator& communicator, const ProgramCall& call) override;
-  std::vector<double> rates_in_node(std::span<const std::uint32_t> calls) override;
+  std::vector<double> rates_in_node(std::span<const std::uint32_t> calls) override {
+    return in_node_.rates(calls);
+  }
 
  private:
   using Shape = std::pair<Collective, std::vector<std::uint32_t>>;

@@ -15,18 +15,13 @@ namespace {
 /// a core of 2026.
 constexpr double max_messages = 50'000;
 
-/// The call, or one of fewer loops on as many channels that sends about so many messages; of sends
-/// and receives one of fewer bytes.
+/// The call, or one of fewer loops on as many channels that sends about so many messages. Sends and
+/// receives are left whole.
 CompiledCall compiled_up_to(double most, const CallCompiler& compiler, Bytes size,
                             LayoutCache& layouts) {
   CompiledCall call = compiler.plan(size, &layouts);
   const double part = most / std::max(effort_of(execution_of(call)).whole, most);
-  if (part == 1) return call;
-  if (call.plan().channels_divide_chunks) {
-    const std::int64_t least = 4 * std::int64_t{compiler.ranks()};  // an element for every rank
-    const auto kept = static_cast<std::int64_t>(part * static_cast<double>(size.count));
-    return compiler.plan(Bytes{std::max(kept / least, std::int64_t{1}) * least}, &layouts);
-  }
+  if (part == 1 || call.plan().channels_divide_chunks) return call;
   std::uint32_t loops = 0;
   for (std::uint32_t channel = 0; channel < call.partition.channels(); ++channel) {
     loops = std::max(loops, call.partition.loops(channel));
@@ -36,20 +31,18 @@ CompiledCall compiled_up_to(double most, const CallCompiler& compiler, Bytes siz
   return call;
 }
 
-/// Adds the machine's resources that a call's bytes cross to those known, and says whether any of
-/// them was among them already.
+/// Adds what a call's bytes cross to what is known, and says whether any of it was among that.
 template <typename Resources>
 bool add_loads(const Wiring& wiring, Resources& loads) {
   Resources own;
+  const auto add = [&](ResourceId id) {
+    const ResourceOrigin& origin = wiring.origins[id];
+    own.emplace(origin.shared, origin.id, origin.host);
+  };
   for (const std::vector<Wire>& wires : wiring.wires) {
     for (const Wire& wire : wires) {
-      for (const auto* resources : {&wire.resources, &wire.network}) {
-        for (const ResourceId id : *resources) {
-          if (id >= wiring.origins.size()) continue;
-          const ResourceOrigin& origin = wiring.origins[id];
-          own.emplace(origin.shared, origin.id, origin.host);
-        }
-      }
+      std::for_each(wire.resources.begin(), wire.resources.end(), add);
+      std::for_each(wire.network.begin(), wire.network.end(), add);
     }
   }
   const std::size_t before = loads.size() + own.size();
@@ -175,8 +168,6 @@ std::vector<std::size_t> CallsInNode::sharing_with(std::span<const std::uint32_t
 
 std::vector<double> CallsInNode::rates(std::span<const std::uint32_t> calls) {
   if (calls.size() == 1 && known_[calls.front()].call.gpus.size() == 1) return {1};
-  std::vector<double>& answer = answers_[Numbers(calls.begin(), calls.end())];
-  if (!answer.empty()) return answer;
   for (const std::uint32_t call : calls) {
     if (known_[call].communicators.empty()) lay_out(known_[call]);
   }
@@ -189,7 +180,6 @@ std::vector<double> CallsInNode::rates(std::span<const std::uint32_t> calls) {
     const std::vector<double>& found = rates_of_sharing(numbers);
     for (std::size_t j = 0; j < sharing.size(); ++j) rates[sharing[j]] = found[j];
   }
-  answer = rates;
   return rates;
 }
 

@@ -69,8 +69,7 @@ class CallsInNode {
   std::vector<Known> known_;
   std::map<Call, std::uint32_t> numbers_;
   std::map<std::pair<Collective, std::vector<DeviceId>>, Communicator> communicators_;
-  std::map<Numbers, std::vector<double>> rates_;    // of calls that share, in order
-  std::map<Numbers, std::vector<double>> answers_;  // of rates()
+  std::map<Numbers, std::vector<double>> rates_;  // of calls that share, in order
 };
 
 }  // namespace collsim

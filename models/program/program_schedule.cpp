@@ -352,11 +352,7 @@ void ProgramRun::rate_in_node(std::vector<std::uint32_t>& touched) {
     FlowingItem& item = items_[in_node_[i]];
     if (item.in_node == rates[i]) continue;
     item.in_node = rates[i];
-    for (const std::uint32_t group : item.groups) {
-      if (std::find(touched.begin(), touched.end(), group) == touched.end()) {
-        touched.push_back(group);
-      }
-    }
+    touched.insert(touched.end(), item.groups.begin(), item.groups.end());
   }
 }
 

@@ -1,7 +1,6 @@
 #include "models/simulate/unlike_messages.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -13,25 +12,10 @@ namespace collsim {
 
 namespace {
 
-/// More plans at once would take seconds.
+/// More plans at once, and more bytes, would take seconds.
 constexpr std::size_t max_sizes = 64;
-/// So would more bytes; they take in proportion what the second half of so many takes.
-constexpr double max_bytes = 8e9;
-
-template <typename TimeOf>
-Seconds continued(double bytes, const TimeOf& time_of_part) {
-  if (bytes <= max_bytes) return time_of_part(1.0);
-  const double part = max_bytes / bytes;
-  const Seconds whole = time_of_part(part);
-  return whole + 2 * (1 / part - 1) * (whole - time_of_part(part / 2));
-}
-
-/// Of whole elements of four bytes, which all types of the calibrations have.
-Bytes part_of(Bytes size, double part) {
-  constexpr std::int64_t element = 4;
-  if (part >= 1) return size;
-  return {element * static_cast<std::int64_t>(static_cast<double>(size.count) * part / element)};
-}
+constexpr Rank max_ranks = 32;
+constexpr double max_bytes = 32e9;
 
 Seconds longest_at_once(const std::vector<CompiledCall>& calls) {
   const std::vector<Seconds> times = simulate_at_once(calls);
@@ -56,51 +40,40 @@ Seconds time_of_own_copy(const CallCompiler& exchange, const MessageSizes& sizes
 
 }  // namespace
 
-bool are_few_unlike(const MessageSizes& sizes) {
+bool are_few(const MessageSizes& sizes) {
   const std::set<Bytes> unlike(sizes.sizes.begin(), sizes.sizes.end());
-  return sizes.ranks <= max_message_ranks && unlike.size() > 1 && unlike.size() <= max_sizes;
+  const Bytes all = std::accumulate(sizes.sizes.begin(), sizes.sizes.end(), Bytes{});
+  return sizes.ranks <= max_ranks && static_cast<double>(all.count) <= max_bytes &&
+         unlike.size() <= max_sizes;
 }
 
 Seconds time_of_messages(const CallCompiler& exchange, const MessageSizes& sizes) {
-  std::set<Bytes> unlike;
-  double all = 0;
-  for (Rank from = 0; from < sizes.ranks; ++from) {
-    for (Rank to = 0; to < sizes.ranks; ++to) {
-      if (from == to || sizes.of(from, to).count == 0) continue;
-      unlike.insert(sizes.of(from, to));
-      all += static_cast<double>(sizes.of(from, to).count);
-    }
+  std::vector<Bytes> sent = sizes.sizes;
+  for (Rank rank = 0; rank < sizes.ranks; ++rank) sent[rank * (sizes.ranks + std::size_t{1})] = {};
+  const std::set<Bytes> unlike(sent.begin(), sent.end());
+  std::vector<CompiledCall> calls;
+  calls.reserve(unlike.size());
+  for (const Bytes size : unlike) {
+    if (size.count == 0) continue;
+    calls.push_back(exchange.plan_messages(
+        sizes.ranks * size, [&](Rank from, Rank to) { return sizes.of(from, to) == size; }));
   }
-  const Seconds moved = continued(all, [&](double part) {
-    std::vector<CompiledCall> calls;
-    calls.reserve(unlike.size());
-    for (const Bytes size : unlike) {
-      calls.push_back(
-          exchange.plan_messages(sizes.ranks * part_of(size, part),
-                                 [&](Rank from, Rank to) { return sizes.of(from, to) == size; }));
-    }
-    return longest_at_once(calls);
-  });
-  return std::max(time_of_own_copy(exchange, sizes), moved);
+  return std::max(time_of_own_copy(exchange, sizes), longest_at_once(calls));
 }
 
 Seconds time_of_broadcasts(std::span<const CallCompiler> broadcasts, std::span<const Bytes> sizes) {
-  assert(broadcasts.size() == sizes.size());
   const Bytes all = std::accumulate(sizes.begin(), sizes.end(), Bytes{});
-  const double moved = static_cast<double>(all.count) * static_cast<double>(sizes.size());
-  return continued(moved, [&](double part) {
-    std::vector<CompiledCall> calls;
-    for (std::size_t root = 0; root < sizes.size(); ++root) {
-      if (sizes[root].count == 0) continue;
-      const NcclDecision whole = broadcasts[root].decide(all);
-      const double share = static_cast<double>(sizes[root].count) / static_cast<double>(all.count);
-      Candidate candidate = *whole.candidate;
-      const auto channels = static_cast<std::uint32_t>(std::lround(share * whole.channels));
-      candidate.launch = LaunchSize{std::max(channels, 1U), whole.call.threads};
-      calls.push_back(broadcasts[root].plan(part_of(sizes[root], part), candidate));
-    }
-    return longest_at_once(calls);
-  });
+  std::vector<CompiledCall> calls;
+  for (std::size_t root = 0; root < sizes.size(); ++root) {
+    if (sizes[root].count == 0) continue;
+    const NcclDecision whole = broadcasts[root].decide(all);
+    const double share = static_cast<double>(sizes[root].count) / static_cast<double>(all.count);
+    Candidate candidate = *whole.candidate;
+    const auto channels = static_cast<std::uint32_t>(std::lround(share * whole.channels));
+    candidate.launch = LaunchSize{std::max(channels, 1U), whole.call.threads};
+    calls.push_back(broadcasts[root].plan(sizes[root], candidate));
+  }
+  return longest_at_once(calls);
 }
 
 }  // namespace collsim

@@ -17,11 +17,8 @@ struct MessageSizes {
   Bytes of(Rank from, Rank to) const { return sizes[std::size_t{from} * ranks + to]; }
 };
 
-/// Of more ranks it would take long to look at each message.
-inline constexpr Rank max_message_ranks = 32;
-
-/// Whether sizes differ, and so few that each message is looked at.
-bool are_few_unlike(const MessageSizes& sizes);
+/// Whether they are so few, of so few ranks, that each message is looked at.
+bool are_few(const MessageSizes& sizes);
 
 /// How long a group of NCCL's sends and receives takes in which each message has its own size: each
 /// goes by the protocol and in the parts that NCCL gives its size, and all move at once. What a
@@ -31,7 +28,7 @@ Seconds time_of_messages(const CallCompiler& exchange, const MessageSizes& sizes
 
 /// How long broadcasts of unlike sizes take that are issued as one group, as frameworks gather
 /// unlike parts: they run at once, each on its share of the channels. `broadcasts` has one for each
-/// root, of at most max_message_ranks. Without faults.
+/// root. Without faults.
 Seconds time_of_broadcasts(std::span<const CallCompiler> broadcasts, std::span<const Bytes> sizes);
 
 }  // namespace collsim

@@ -13,36 +13,6 @@ namespace collsim {
 
 namespace {
 
-/// A machine's resources, as several wirings come to use them.
-class JoinedResources {
- public:
-  /// The number of a wiring's resource among all.
-  ResourceId add(const Wiring& wiring, ResourceId resource) {
-    if (wiring.origins.empty()) return append(wiring, resource);
-    const ResourceOrigin& origin = wiring.origins[resource];
-    const auto [found, added] =
-        numbers_.try_emplace({origin.shared, origin.id, origin.host}, ResourceId{0});
-    if (added) {
-      found->second = append(wiring, resource);
-    } else {
-      BytesPerSecond& capacity = all_.capacities[found->second];
-      capacity = std::min(capacity, wiring.capacities[resource]);
-    }
-    return found->second;
-  }
-  const Wiring& all() const { return all_; }
-
- private:
-  ResourceId append(const Wiring& wiring, ResourceId resource) {
-    all_.capacities.push_back(wiring.capacities[resource]);
-    all_.bursts.push_back(resource < wiring.bursts.size() ? wiring.bursts[resource] : Burst{});
-    return static_cast<ResourceId>(all_.capacities.size() - 1);
-  }
-
-  Wiring all_;
-  std::map<std::tuple<bool, std::uint32_t, std::optional<HostShare>>, ResourceId> numbers_;
-};
-
 /// What one call sees of a fabric that it shares: the common resources come first, then its own, as
 /// if nobody else were there.
 class FabricPart final : public Fabric {
@@ -57,7 +27,6 @@ class FabricPart final : public Fabric {
     }
     return resources_++;
   }
-  /// Whoever put the common resources there has said how they burst; calls have no others that do.
   void let_burst(ResourceId /*resource*/, const Burst& /*burst*/) override {}
   RouteId add_route(std::span<const ResourceId> resources) override {
     std::vector<ResourceId> there(resources.begin(), resources.end());
@@ -103,7 +72,19 @@ class CallsAtOnce final : public FabricListener {
  public:
   CallsAtOnce(std::span<const Execution> calls, Fabric& fabric);
 
-  std::vector<Seconds> run(Fabric& fabric);
+  /// Whose launch costs more begins to move its bytes later.
+  void begin() {
+    Seconds least = calls_.front().startup();
+    for (const Execution& call : calls_) least = std::min(least, call.startup());
+    for (std::size_t i = 0; i < calls_.size(); ++i) {
+      running_[i]->begin(calls_[i].startup() - least);
+    }
+  }
+  std::vector<Seconds> times() const {
+    std::vector<Seconds> times;
+    for (const auto& call : running_) times.push_back(call->result().time);
+    return times;
+  }
   void on_flow_done(EventTag tag) override { call_of(tag).on_flow_done(own_tag(tag)); }
   void on_timer(EventTag tag) override { call_of(tag).on_timer(own_tag(tag)); }
 
@@ -123,12 +104,7 @@ CallsAtOnce::CallsAtOnce(std::span<const Execution> calls, Fabric& fabric) {
   for (const Execution& call : calls) own.push_back(&call.wiring);
   wirings_ = joined_wirings(own);
   const Wiring& common = wirings_.front();
-  for (ResourceId resource = 0; resource < common.capacities.size(); ++resource) {
-    fabric.add_resource(common.capacities[resource]);
-    if (common.bursts[resource].size.count > 0) {
-      fabric.let_burst(resource, common.bursts[resource]);
-    }
-  }
+  for (const BytesPerSecond capacity : common.capacities) fabric.add_resource(capacity);
   parts_.reserve(calls.size());
   calls_.reserve(calls.size());
   for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -141,48 +117,44 @@ CallsAtOnce::CallsAtOnce(std::span<const Execution> calls, Fabric& fabric) {
   }
 }
 
-/// Whose launch costs more begins to move its bytes later.
-std::vector<Seconds> CallsAtOnce::run(Fabric& fabric) {
-  Seconds least = calls_.front().startup();
-  for (const Execution& call : calls_) least = std::min(least, call.startup());
-  for (std::size_t i = 0; i < calls_.size(); ++i) {
-    running_[i]->begin(calls_[i].startup() - least);
-  }
-  fabric.run(*this);
-  std::vector<Seconds> times;
-  for (const auto& call : running_) times.push_back(call->result().time);
-  return times;
-}
-
 }  // namespace
 
 std::vector<Wiring> joined_wirings(std::span<const Wiring* const> wirings) {
-  JoinedResources resources;
+  std::map<std::tuple<bool, std::uint32_t, std::optional<HostShare>>, ResourceId> numbers;
+  std::vector<BytesPerSecond> capacities;
+  const auto number_of = [&](const Wiring& wiring, ResourceId resource) {
+    auto number = static_cast<ResourceId>(capacities.size());
+    if (!wiring.origins.empty()) {
+      const ResourceOrigin& origin = wiring.origins[resource];
+      number = numbers.try_emplace({origin.shared, origin.id, origin.host}, number).first->second;
+    }
+    if (number == capacities.size()) capacities.push_back(unlimited);
+    capacities[number] = std::min(capacities[number], wiring.capacities[resource]);
+    return number;
+  };
   std::vector<Wiring> joined;
   for (const Wiring* own : wirings) {
+    std::vector<ResourceId> there;
+    for (ResourceId i = 0; i < own->capacities.size(); ++i) there.push_back(number_of(*own, i));
     Wiring& wiring = joined.emplace_back();
-    std::vector<ResourceId> numbers;
-    for (ResourceId i = 0; i < own->capacities.size(); ++i) {
-      numbers.push_back(resources.add(*own, i));
-    }
     wiring.wires = own->wires;
     for (std::vector<Wire>& wires : wiring.wires) {
       for (Wire& wire : wires) {
-        for (ResourceId& resource : wire.resources) resource = numbers[resource];
-        for (ResourceId& resource : wire.network) resource = numbers[resource];
+        for (ResourceId& resource : wire.resources) resource = there[resource];
+        for (ResourceId& resource : wire.network) resource = there[resource];
       }
     }
   }
-  for (Wiring& wiring : joined) {
-    wiring.capacities = resources.all().capacities;
-    wiring.bursts = resources.all().bursts;
-  }
+  for (Wiring& wiring : joined) wiring.capacities = capacities;
   return joined;
 }
 
 std::vector<Seconds> execute_at_once(std::span<const Execution> calls, Fabric& fabric) {
   if (calls.empty()) return {};
-  return CallsAtOnce(calls, fabric).run(fabric);
+  CallsAtOnce all(calls, fabric);
+  all.begin();
+  fabric.run(all);
+  return all.times();
 }
 
 }  // namespace collsim

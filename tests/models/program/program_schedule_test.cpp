@@ -197,6 +197,34 @@ TEST(ProgramSchedule, slows_calls_of_other_groups_of_a_node) {
   EXPECT_NEAR(in_microseconds(schedule.time), 460, 1e-6);
 }
 
+// What follows a call is issued 50 us after it, unless it says what the host takes.
+TEST(ProgramSchedule, launches_calls_one_after_the_other) {
+  CallProgram program = program_of(R"(
+  all: { ranks: "0..1", ops: [
+    { all_reduce: 1 MB, on: one, stream: a }, { all_reduce: 1 MB, on: two, stream: b },
+    { compute: 10 us, stream: c, host: 20 us }, { compute: 10 us, stream: d } ] }
+)",
+                                   "one: \"0..1\", two: \"0..1\"");
+  launch_calls_apart(program, microseconds(50));
+  const ProgramSchedule schedule = run(program);
+  const double begins[] = {0, 50, 70, 70};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(in_microseconds(schedule.groups[0].ops[i].begin), begins[i], 1e-6) << i;
+  }
+}
+
+// Pairs of one stage of a pipeline of two are beside each other, but not those of the other stage.
+TEST(ProgramReader, counts_equal_communicators_of_the_same_groups) {
+  CallProgram program = program_of(R"(
+  a: { ranks: "0..3", ops: [ { all_reduce: 1 MB, on: first } ] }
+  b: { ranks: "4..7", ops: [ { all_reduce: 1 MB, on: second } ] }
+)",
+                                   "first: [[0, 1], [2, 3]], second: [[4, 5], [6, 7]]", 8);
+  count_alike(program, 8);
+  EXPECT_EQ(program.communicators[0].beside, (std::vector<Rank>{0, 1, 2, 3}));
+  EXPECT_EQ(program.communicators[1].beside, (std::vector<Rank>{4, 5, 6, 7}));
+}
+
 // A call keeps 25 of 100 multiprocessors for 300 us, in which kernels do 225 us of their 525 us;
 // then 300 us are left: 600 us.
 TEST(ProgramSchedule, takes_multiprocessors_from_kernels) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -39,10 +40,8 @@ CallSpec spec_of(const SizedQuestion& question, const Calibration& cost, Collect
 
 MessageSizes sizes_of(const TrafficMatrix& bytes) {
   MessageSizes sizes{bytes.ranks()};
-  for (Rank from = 0; from < bytes.ranks(); ++from) {
-    for (Rank to = 0; to < bytes.ranks(); ++to) {
-      sizes.sizes.push_back(in_elements(bytes.amount(from, to)));
-    }
+  for (Rank i = 0; i < sizes.ranks * sizes.ranks; ++i) {
+    sizes.sizes.push_back(in_elements(bytes.amount(i / sizes.ranks, i % sizes.ranks)));
   }
   return sizes;
 }
@@ -84,11 +83,12 @@ SizedCall sized_call(const SizedQuestion& question, const TrafficMatrix& bytes,
   call.trust = skewed.trust;
   call.medium = std::move(skewed.medium);
   const MessageSizes sizes = sizes_of(bytes);
-  if (question.estimate || bytes.ranks() < 2 || bytes.ranks() > max_message_ranks) return call;
+  const bool differ = std::set<Bytes>(sizes.sizes.begin(), sizes.sizes.end()).size() > 1;
+  if (question.estimate || !are_few(sizes)) return call;
   if (question.gathers) {
     call.time = gathered(question, cost, bytes);
     call.even = gathered(question, cost, even);
-  } else if (are_few_unlike(sizes)) {
+  } else if (differ) {
     call.time = time_of_messages(predictor.compiler(), sizes);
   }
   return call;
