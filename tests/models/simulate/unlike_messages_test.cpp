@@ -72,8 +72,8 @@ TEST_P(UnlikeMessages, take_time_for_what_ranks_keep) {
   EXPECT_GT(microseconds_of(own), 4 * once);
 }
 
-// A group of broadcasts takes as long as the longest alone at least, and no longer than all of them
-// one after the other.
+// A group of broadcasts takes as long as the longest alone at least, and about as long as all of
+// them one after the other at most: each has a share of the channels, which fills a port less well.
 TEST_P(UnlikeMessages, of_broadcasts_run_at_once) {
   std::vector<CallCompiler> broadcasts;
   std::vector<Bytes> sizes;
@@ -86,10 +86,9 @@ TEST_P(UnlikeMessages, of_broadcasts_run_at_once) {
     sum += alone;
     longest = std::max(longest, alone);
   }
-  // Compilers have moved since they were made, and none of their plans is left.
   const double group = in_microseconds(time_of_broadcasts(broadcasts, sizes));
   EXPECT_GE(group, longest);
-  EXPECT_LE(group, 1.05 * sum);
+  EXPECT_LE(group, 1.1 * sum);
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, UnlikeMessages,
