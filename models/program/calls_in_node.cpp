@@ -161,8 +161,8 @@ std::vector<std::size_t> CallsInNode::sharing_with(std::span<const std::uint32_t
       sharing.push_back(i);
     }
   }
-  std::sort(sharing.begin(), sharing.end(),
-            [&](std::size_t a, std::size_t b) { return calls[a] < calls[b]; });
+  const auto call = [&](std::size_t i) -> const Call& { return known_[calls[i]].call; };
+  std::sort(sharing.begin(), sharing.end(), [&](auto a, auto b) { return call(a) < call(b); });
   return sharing;
 }
 

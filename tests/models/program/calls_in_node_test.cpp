@@ -82,11 +82,11 @@ TEST(CallsInNode, are_not_faster_beside_others_nor_slower_than_in_turn) {
         // One after the other each has half of the time or less of it to itself, give or take what
         // waits for the same links in another order.
         EXPECT_LE(std::max(rates[0], rates[1]), 1) << node.machine << ", " << bytes;
-        EXPECT_GE(rates[0] + rates[1], 0.9) << node.machine << ", " << bytes;
+        // Buffers of two calls in host memory outgrow its cache, where those of each fit.
+        EXPECT_GE(rates[0] + rates[1], node.peers ? 0.9 : 0.8) << node.machine << ", " << bytes;
         const std::vector<double> reversed = calls.rates({two, one});
-        // Of what happens at one instant another comes first.
-        EXPECT_NEAR(reversed[0], rates[1], 1e-4) << node.machine << ", " << bytes;
-        EXPECT_NEAR(reversed[1], rates[0], 1e-4) << node.machine << ", " << bytes;
+        EXPECT_EQ(reversed[0], rates[1]) << node.machine << ", " << bytes;
+        EXPECT_EQ(reversed[1], rates[0]) << node.machine << ", " << bytes;
       }
     }
   }
