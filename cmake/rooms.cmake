@@ -129,7 +129,7 @@ collsim_room(tools/collsim/explain NEEDS ${asking}
 collsim_room(tools/collsim/faults NEEDS ${asking}
   INSIDE models/faults/link_classes.h sim/fabric/native_fabric.h)
 collsim_room(tools/collsim/hang NEEDS ${asking})
-collsim_room(tools/collsim/moe NEEDS ${asking})
+collsim_room(tools/collsim/moe NEEDS ${asking} INSIDE models/simulate/unlike_messages.h)
 collsim_room(tools/collsim/run NEEDS ${asking})
 collsim_room(tools/collsim/sweep NEEDS ${asking} INSIDE sim/topologies/template_path.h)
 collsim_room(tools/collsim/topo NEEDS ${asking}

@@ -407,6 +407,17 @@ CompiledCall CallCompiler::plan(Bytes size, LayoutCache* cache) const {
   return nccl_plan(size, decide(size), cache);
 }
 
+CompiledCall CallCompiler::plan_messages(
+    Bytes size, const std::function<bool(Rank from, Rank to)>& sends) const {
+  const NcclDecision decision = decide_messages(size);
+  Plan plan =
+      make_nccl_point_to_point_plan(spec_.collective, placement_, nccl_->point_to_point().channels,
+                                    decision.parts, spec_.root, sends);
+  const auto layout = std::make_shared<const Layout>(lay(std::move(plan), hop_rules({})));
+  return with_host_memory({this, size, layout, DataPartition::nccl(layout->plan, decision.call),
+                           decision.call.protocol, decision.warps, "p2p"});
+}
+
 CompiledCall CallCompiler::plan(Bytes size, const Candidate& candidate, LayoutCache* cache) const {
   if (nccl_ && nccl_function()) return nccl_plan(size, decide(size, candidate), cache);
   throw InputError(

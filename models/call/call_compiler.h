@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -91,6 +92,11 @@ class CallCompiler {
   /// The same had NCCL chosen that pair. Throws InputError where NCCL has no such plan, or does not
   /// run the call under its rules.
   CompiledCall plan(Bytes size, const Candidate& candidate, LayoutCache* cache = nullptr) const;
+
+  /// Of sends and receives those of an exchange that `sends` names, as if each of it had its share
+  /// of that size. Only where nccl() and no nccl_function().
+  CompiledCall plan_messages(Bytes size,
+                             const std::function<bool(Rank from, Rank to)>& sends) const;
 
   /// What NCCL runs for a size. Only where nccl().
   NcclDecision decide(Bytes size) const;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <deque>
+#include <map>
 
 #include "models/calibration/trust.h"
 #include "models/call/far_above.h"
@@ -11,6 +13,7 @@
 #include "sim/algorithms/written_schedule.h"
 #include "sim/base/input_error.h"
 #include "sim/base/words.h"
+#include "sim/execution/calls_at_once.h"
 #include "sim/execution/effort.h"
 #include "sim/execution/fewer_loops.h"
 
@@ -203,6 +206,30 @@ Prediction simulate(const CompiledCall& call, const SimulationOptions& options) 
                     fmt::format("{} of {} {}; dead: {}", call.algorithm, to_string(call.size),
                                 error.what(), fmt::join(dead, ", ")));
   }
+}
+
+std::vector<Seconds> simulate_at_once(std::span<const CompiledCall> calls) {
+  const auto footprints_of = [](const CompiledCall& call) {
+    return host_footprints(call.wiring(), call.plan(), call.partition, call.protocol);
+  };
+  std::map<std::uint32_t, Bytes> footprints;  // by node
+  for (const CompiledCall& call : calls) {
+    for (const auto& [memory, bytes] : footprints_of(call)) {
+      footprints[call.wiring().origins[memory].id] += bytes;
+    }
+  }
+  std::deque<Wiring> wirings;
+  std::vector<Execution> executions;
+  for (const CompiledCall& call : calls) {
+    Wiring& wiring = wirings.emplace_back(call.wiring());
+    for (const auto& [memory, bytes] : footprints_of(call)) {
+      wiring.capacities[memory] =
+          memory_rate(call.cost().memory, footprints[wiring.origins[memory].id]);
+    }
+    executions.push_back(
+        {call.plan(), call.partition, wiring, call.cost(), call.protocol, call.warps});
+  }
+  return execute_at_once(executions, *make_fabric(Engine::native));
 }
 
 Prediction estimate_by_plan(const CompiledCall& call) {

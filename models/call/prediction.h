@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/bounds/bounds.h"
 #include "models/bounds/estimate.h"
@@ -65,6 +67,10 @@ struct Prediction {
 
 /// By simulation. Throws HangError where a fault keeps the call from ever ending.
 Prediction simulate(const CompiledCall& call, const SimulationOptions& options = {});
+/// How long each of several calls takes on one machine that are launched at one instant, as one
+/// execution of all (execute_at_once()): message by message, with what host memory carries while
+/// all of them have their buffers there. Faults do not count, nor are times compared with bounds.
+std::vector<Seconds> simulate_at_once(std::span<const CompiledCall> calls);
 /// By the analytic model that looks at the whole plan: of a textbook's schedule, and where there
 /// are faults or measured host memory. A Predictor answers for all.
 Prediction estimate_by_plan(const CompiledCall& call);

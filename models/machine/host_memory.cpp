@@ -99,24 +99,6 @@ std::vector<Bytes> largest_slices(const Plan& plan, const DataPartition& partiti
   return largest;
 }
 
-/// Bytes of the buffers in each node's memory: a FIFO goes round all its slots, of which each is
-/// filled as far as the slices are large.
-std::map<ResourceId, Bytes> footprints(const Wiring& wiring, const Plan& plan,
-                                       const DataPartition& partition, Protocol protocol) {
-  std::map<ResourceId, Bytes> bytes;
-  for (std::uint32_t channel = 0; channel < partition.channels(); ++channel) {
-    if (partition.loops(channel) == 0) continue;
-    const std::vector<Bytes> slices = largest_slices(plan, partition, channel);
-    for (std::size_t i = 0; i < slices.size(); ++i) {
-      const auto memory = memory_of(wiring.wires[channel][i], wiring);
-      if (!memory) continue;
-      const double slot = bytes_per_byte(protocol) * static_cast<double>(slices[i].count);
-      bytes[*memory] += {partition.chunking().credits * static_cast<std::int64_t>(slot)};
-    }
-  }
-  return bytes;
-}
-
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
@@ -151,6 +133,22 @@ std::vector<double> shares_in_turn(const Plan& plan, const DataPartition& partit
 }
 
 }  // namespace
+
+std::map<ResourceId, Bytes> host_footprints(const Wiring& wiring, const Plan& plan,
+                                            const DataPartition& partition, Protocol protocol) {
+  std::map<ResourceId, Bytes> bytes;
+  for (std::uint32_t channel = 0; channel < partition.channels(); ++channel) {
+    if (partition.loops(channel) == 0) continue;
+    const std::vector<Bytes> slices = largest_slices(plan, partition, channel);
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+      const auto memory = memory_of(wiring.wires[channel][i], wiring);
+      if (!memory) continue;
+      const double slot = bytes_per_byte(protocol) * static_cast<double>(slices[i].count);
+      bytes[*memory] += {partition.chunking().credits * static_cast<std::int64_t>(slot)};
+    }
+  }
+  return bytes;
+}
 
 BytesPerSecond memory_rate(const MemoryConstants& cost, Bytes footprint) {
   const double cached = cached_share(static_cast<double>(footprint.count), cost.cache);
@@ -200,7 +198,7 @@ bool loads_host_memory(const Wiring& wiring) {
 
 void set_host_memory(Wiring& wiring, const Plan& plan, const DataPartition& partition,
                      std::span<const DeviceId> gpus, Protocol protocol, const Calibration& cost) {
-  for (const auto& [memory, footprint] : footprints(wiring, plan, partition, protocol)) {
+  for (const auto& [memory, footprint] : host_footprints(wiring, plan, partition, protocol)) {
     wiring.capacities[memory] = memory_rate(cost.memory, footprint);
   }
   const std::vector<double> in_turn = shares_in_turn(plan, partition, gpus.size());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <span>
 
 #include "models/machine/plan_wiring.h"
@@ -41,6 +42,11 @@ void load_host_memory(Wiring& wiring, const Plan& plan, const Topology& topology
 
 /// Whether any hop goes through measured host memory.
 bool loads_host_memory(const Wiring& wiring);
+
+/// Data of the buffers that one call fills in each node's memory, by the memory's resource: a FIFO
+/// goes round all its slots, of which each is filled as far as the slices are large.
+std::map<ResourceId, Bytes> host_footprints(const Wiring& wiring, const Plan& plan,
+                                            const DataPartition& partition, Protocol protocol);
 
 /// The capacities that they have for one call: its channels, slices and protocol say how large the
 /// buffers are that it fills. They are in bytes of `wire_factor`, as loads are.

@@ -15,36 +15,9 @@ namespace {
 constexpr std::int64_t small_bytes_per_rank = 4;
 constexpr std::int64_t call_element = 4;
 
-/// The share of a GPU's NVLink rate that several calls at once can fill. Two all-reduces of 256 MiB
-/// on two H100 move 341 GB/s together each way, of 478 (18 NVLinks of 26.56 GB/s); one alone moves
-/// 301.
-constexpr double filled_links = 0.713;
-/// The same of a node's NICs, of their nominal rate: headers of InfiniBand and RoCE take the rest.
+/// The share of a node's NICs' nominal rate that calls at once can fill: headers of InfiniBand and
+/// RoCE take the rest.
 constexpr double filled_network = 0.95;
-
-/// The same of a GPU's PCIe link, where calls go through host memory: two all-reduces of 256 MiB on
-/// those H100 take 15.9 ms then, and 8.7 ms alone. Together they move 33.8 GB/s each way, of 63.
-constexpr double filled_host_links = 0.536;
-
-double pcie_rate(const Topology& topology, DeviceId gpu) {
-  double rate = 0;
-  for (const LinkId id : topology.links_from(gpu)) {
-    const Link link = topology.link(id);
-    if (link.kind == LinkKind::pcie) rate += link.bandwidth.value;
-  }
-  return rate;
-}
-
-/// What leaves a GPU over links to other GPUs or to NVSwitches.
-double link_rate(const Topology& topology, DeviceId gpu) {
-  double rate = 0;
-  double pcie = 0;
-  for (const LinkId id : topology.links_from(gpu)) {
-    const Link link = topology.link(id);
-    (link.kind == LinkKind::nvlink ? rate : pcie) += link.bandwidth.value;
-  }
-  return rate > 0 ? rate : pcie;
-}
 
 /// Which template the node of a GPU has, counted from 0 in the order in which they come.
 std::uint32_t kind_of_node(const Topology& topology, DeviceId gpu) {
@@ -87,7 +60,10 @@ MachineCallCosts::MachineCallCosts(MachineCalls calls)
       mixed_(kind_of_node(*calls_.topology, calls_.topology->gpus().back()) != 0),
       scattered_(!is_prefix(calls_)),
       leaves_(*calls_.topology),
-      network_(*calls_.topology, leaves_, filled_network) {}
+      network_(*calls_.topology, leaves_, filled_network),
+      in_node_([this](Collective collective, const std::vector<DeviceId>& gpus) {
+        return spec_of(collective, gpus);
+      }) {}
 
 namespace {
 
@@ -163,26 +139,34 @@ MachineCallCosts::Shape MachineCallCosts::shape_of(const ProgramCommunicator& co
   return {collective_of(kind), std::move(shape)};
 }
 
+/// What has been found for GPUs of the same places; where nothing is known of them yet, null.
+const Nccl*& MachineCallCosts::searched_for(const std::vector<DeviceId>& gpus) {
+  const std::vector<std::uint32_t> shape = places_of(*calls_.topology, gpus);
+  std::vector<std::uint32_t> places = common_places(shape);
+  const bool several = 2 * places.size() < shape.size();
+  return searched_[{several, std::move(places)}];
+}
+
+CallSpec MachineCallCosts::spec_of(Collective collective, std::vector<DeviceId> gpus) {
+  CallSpec spec;
+  spec.topology = calls_.topology;
+  spec.cost = cost_;
+  spec.collective = collective;
+  spec.run = with_defaults(calls_.run, collective, *calls_.topology);
+  const bool shares = !mixed_ && !common_places(places_of(*calls_.topology, gpus)).empty();
+  if (shares) spec.like = searched_for(gpus);
+  spec.gpus = std::move(gpus);
+  spec.faults = calls_.faults;
+  return spec;
+}
+
 Predictor& MachineCallCosts::predictor(const ProgramCommunicator& communicator,
                                        ProgramCallKind kind) {
   auto& known = predictors_[shape_of(communicator, kind)];
   if (!known) {
     std::vector<DeviceId> gpus = gpus_of(calls_, communicator.ranks);
-    const Collective collective = collective_of(kind);
-    const std::vector<std::uint32_t> shape = places_of(*calls_.topology, gpus);
-    std::vector<std::uint32_t> places = common_places(shape);
-    const bool several = 2 * places.size() < shape.size();
-    const bool shares = !places.empty() && !mixed_;
-    const Nccl*& searched = searched_[{several, std::move(places)}];
-    CallSpec spec;
-    spec.topology = calls_.topology;
-    spec.cost = cost_;
-    spec.collective = collective;
-    spec.run = with_defaults(calls_.run, collective, *calls_.topology);
-    spec.gpus = std::move(gpus);
-    spec.faults = calls_.faults;
-    if (shares) spec.like = searched;
-    known = std::make_unique<Predictor>(std::move(spec),
+    const Nccl*& searched = searched_for(gpus);
+    known = std::make_unique<Predictor>(spec_of(collective_of(kind), std::move(gpus)),
                                         calls_.simulate ? by_simulation() : by_formulas());
     if (searched == nullptr) searched = known->compiler().nccl();
   }
@@ -190,23 +174,11 @@ Predictor& MachineCallCosts::predictor(const ProgramCommunicator& communicator,
 }
 
 void MachineCallCosts::add_traffic(const ProgramCommunicator& communicator, ProgramCallKind kind,
-                                   Bytes bytes, bool through_host_memory, CallCost& cost) {
-  const Topology& topology = *calls_.topology;
+                                   Bytes bytes, CallCost& cost) {
   const double work = (cost.alone - cost.latency).value;
   if (work <= 0) return;
-  // Of the node that has least, where nodes differ.
-  const auto filled_rate = [&](Rank rank) {
-    const DeviceId gpu = calls_.gpus.at(rank);
-    return through_host_memory ? filled_host_links * pcie_rate(topology, gpu)
-                               : filled_links * link_rate(topology, gpu);
-  };
-  double links = filled_rate(communicator.ranks.front());
-  for (std::size_t i = 1; mixed_ && i < communicator.ranks.size(); ++i) {
-    links = std::min(links, filled_rate(communicator.ranks[i]));
-  }
   const auto ranks = static_cast<Rank>(communicator.ranks.size());
   const double moved = busbw_factor(collective_of(kind), ranks) * static_cast<double>(bytes.count);
-  cost.links = std::min(1.0, moved / work / links);
   NodeTraffic own;
   add_node_traffic(communicator.ranks, kind, moved, own);
   if (own.empty()) return;
@@ -276,23 +248,46 @@ std::vector<std::vector<Rank>> MachineCallCosts::equal_communicators(
   return all;
 }
 
+/// Nothing of a call between nodes, whose rate is the network's.
+std::optional<std::uint32_t> MachineCallCosts::number_in_node(
+    const ProgramCommunicator& communicator, Collective collective, Bytes size) {
+  const auto node_of = [&](Rank rank) { return calls_.topology->node_of(calls_.gpus.at(rank)); };
+  const std::int32_t home = node_of(communicator.ranks.front());
+  const auto is_home = [&](Rank rank) { return node_of(rank) == home; };
+  if (!std::all_of(communicator.ranks.begin(), communicator.ranks.end(), is_home)) return {};
+  CallsInNode::Call call{collective, size, {gpus_of(calls_, communicator.ranks)}};
+  const std::vector<Rank>& beside = communicator.beside;
+  for (const std::vector<Rank>& ranks : equal_communicators(communicator)) {
+    const bool is_beside = std::all_of(ranks.begin(), ranks.end(), [&](Rank rank) {
+      return is_home(rank) && std::binary_search(beside.begin(), beside.end(), rank);
+    });
+    if (is_beside && ranks != communicator.ranks) call.gpus.push_back(gpus_of(calls_, ranks));
+  }
+  return in_node_.number_of(call);
+}
+
+CallCost MachineCallCosts::cost_of_shape(const ProgramCommunicator& communicator,
+                                         ProgramCallKind kind, Bytes size) {
+  const auto key = std::tuple{shape_of(communicator, kind), size.count, communicator.alike};
+  const auto found = known_.find(key);
+  if (found != known_.end()) return found->second;
+  Predictor& predict = predictor(communicator, kind);
+  const Prediction whole = predict.predict(size);
+  const Bytes few{small_bytes_per_rank * static_cast<std::int64_t>(communicator.ranks.size())};
+  const Seconds latency = predict.predict(whole_size(collective_of(kind), few, 1)).time;
+  CallCost cost{whole.time, std::min(latency, whole.time), 0, whole.channels};
+  add_traffic(communicator, kind, size, cost);
+  known_[key] = cost;
+  return cost;
+}
+
 CallCost MachineCallCosts::cost_of(const ProgramCommunicator& communicator,
                                    const ProgramCall& call) {
   if (communicator.ranks.size() < 2) return {};
   const Collective collective = collective_of(call.kind);
   const Bytes size = whole_size(collective, call.bytes, communicator.ranks.size());
-  const auto key = std::tuple{shape_of(communicator, call.kind), size.count, communicator.alike};
-  const auto found = known_.find(key);
-  if (found != known_.end()) return found->second;
-  Predictor& predict = predictor(communicator, call.kind);
-  const Nccl* const nccl = predict.compiler().nccl();
-  const Prediction whole = predict.predict(size);
-  const Bytes few{small_bytes_per_rank * static_cast<std::int64_t>(communicator.ranks.size())};
-  const Seconds latency = predict.predict(whole_size(collective, few, 1)).time;
-  CallCost cost{whole.time, std::min(latency, whole.time), 0, 0, whole.channels};
-  add_traffic(communicator, call.kind, size, nccl != nullptr && nccl->talks_through_host_memory(),
-              cost);
-  known_[key] = cost;
+  CallCost cost = cost_of_shape(communicator, call.kind, size);
+  cost.in_node = number_in_node(communicator, collective, size);
   return cost;
 }
 

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -10,6 +12,7 @@
 
 #include "models/predict/predictor.h"
 #include "models/program/call_program.h"
+#include "models/program/calls_in_node.h"
 #include "models/program/shared_network.h"
 
 namespace collsim {
@@ -19,10 +22,11 @@ class Nccl;
 /// What one call costs by itself, and what it takes from others meanwhile.
 struct CallCost {
   Seconds alone{};     ///< from the last rank's start to the end
-  Seconds latency{};   ///< the part of `alone` that others on the links do not make longer
-  double links = 0;    ///< the share of its GPUs' links to each other that the rest of it fills
-  double network = 0;  ///< likewise of its nodes' NICs
+  Seconds latency{};   ///< the part of `alone` that kernels and the network do not make longer
+  double network = 0;  ///< the share of its nodes' NICs that the rest of it fills
   std::uint32_t channels = 0;  ///< multiprocessors that it keeps on each GPU
+  /// Of a call inside a node its number there (CallCosts::rates_in_node()).
+  std::optional<std::uint32_t> in_node{};
 };
 
 /// Says what calls cost. Schedules ask it once per call, so it should cache them.
@@ -36,6 +40,10 @@ class CallCosts {
   CallCosts& operator=(CallCosts&&) = delete;
 
   virtual CallCost cost_of(const ProgramCommunicator& communicator, const ProgramCall& call) = 0;
+  /// How fast calls inside nodes move while all of them do, each as a part of its rate alone.
+  virtual std::vector<double> rates_in_node(std::span<const std::uint32_t> calls) {
+    return std::vector<double>(calls.size(), 1);
+  }
 };
 
 /// How calls on a machine are predicted.
@@ -58,6 +66,9 @@ class MachineCallCosts : public CallCosts {
 
   /// Throws InputError where NCCL does not run there.
   CallCost cost_of(const ProgramCommunicator& communicator, const ProgramCall& call) override;
+  std::vector<double> rates_in_node(std::span<const std::uint32_t> calls) override {
+    return in_node_.rates(calls);
+  }
 
  private:
   using Shape = std::pair<Collective, std::vector<std::uint32_t>>;
@@ -66,8 +77,13 @@ class MachineCallCosts : public CallCosts {
 
   Shape shape_of(const ProgramCommunicator& communicator, ProgramCallKind kind) const;
   Predictor& predictor(const ProgramCommunicator& communicator, ProgramCallKind kind);
+  CallSpec spec_of(Collective collective, std::vector<DeviceId> gpus);
+  const Nccl*& searched_for(const std::vector<DeviceId>& gpus);
+  std::optional<std::uint32_t> number_in_node(const ProgramCommunicator& communicator,
+                                              Collective collective, Bytes size);
+  CallCost cost_of_shape(const ProgramCommunicator& communicator, ProgramCallKind kind, Bytes size);
   void add_traffic(const ProgramCommunicator& communicator, ProgramCallKind kind, Bytes bytes,
-                   bool through_host_memory, CallCost& cost);
+                   CallCost& cost);
   void add_node_traffic(const std::vector<Rank>& ranks, ProgramCallKind kind, double moved,
                         NodeTraffic& traffic) const;
   std::vector<std::vector<Rank>> equal_communicators(const ProgramCommunicator& communicator) const;
@@ -82,6 +98,7 @@ class MachineCallCosts : public CallCosts {
   /// NCCL's search, the longest part of a prediction, whose answer all collectives share.
   std::map<NodePlaces, const Nccl*> searched_;
   std::map<std::tuple<Shape, std::int64_t, std::uint32_t>, CallCost> known_;
+  CallsInNode in_node_;
 };
 
 }  // namespace collsim

@@ -68,6 +68,14 @@ Rank ranks_of(const CallProgram& program) {
   return static_cast<Rank>(ranks);
 }
 
+void launch_calls_apart(CallProgram& program, Seconds launch) {
+  for (RankGroup& group : program.groups) {
+    for (std::size_t i = 1; i < group.ops.size(); ++i) {
+      if (!group.ops[i - 1].computes() && group.ops[i].host.value == 0) group.ops[i].host = launch;
+    }
+  }
+}
+
 void count_alike(CallProgram& program, Rank per_node) {
   const Rank on_node = std::min(per_node, ranks_of(program));
   for (ProgramCommunicator& each : program.communicators) {
@@ -76,6 +84,12 @@ void count_alike(CallProgram& program, Rank per_node) {
     const auto own = std::count_if(each.ranks.begin(), each.ranks.end(),
                                    [&](Rank rank) { return rank / per_node == node; });
     each.alike = std::max<std::uint32_t>(1, on_node / static_cast<std::uint32_t>(own));
+    each.beside.clear();
+    for (const std::uint32_t group : each.groups) {
+      const std::vector<Rank>& ranks = program.groups[group].ranks;
+      each.beside.insert(each.beside.end(), ranks.begin(), ranks.end());
+    }
+    std::sort(each.beside.begin(), each.beside.end());
   }
 }
 

@@ -102,6 +102,7 @@ struct ProgramCommunicator {
   std::vector<std::uint32_t> groups{};  ///< of its ranks: they wait for each other
   /// Equal communicators that call at the same time and have ranks on a node of its first rank.
   std::uint32_t alike = 1;
+  std::vector<Rank> beside{};  ///< all ranks of its groups, in order, where `alike` is counted
 
   bool operator==(const ProgramCommunicator&) const = default;
 };
@@ -122,9 +123,17 @@ struct CallProgram {
 /// How many ranks it has.
 Rank ranks_of(const CallProgram& program);
 
+/// What a host takes to launch a call outside a CUDA graph: NCCL's small all-reduces on two
+/// communicators of two H200 begin so long after each other.
+inline constexpr Seconds launch_of_call{6.2e-6};
+
+/// Lets the host take so long to launch each op of calls before it issues the next op, where the
+/// program does not say what that one takes. The first launch is part of the call's own time.
+void launch_calls_apart(CallProgram& program, Seconds launch);
+
 /// Counts for every communicator how many like it are on a node with `per_node` ranks, of the
 /// program's ranks in order: `alike` becomes per_node / (its own ranks on the first rank's node),
-/// at least 1.
+/// at least 1. Those that are of the same groups have their ranks among `beside`.
 void count_alike(CallProgram& program, Rank per_node);
 
 }  // namespace collsim

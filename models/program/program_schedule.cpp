@@ -36,6 +36,7 @@ struct FlowingItem {
   double left = 0;  ///< seconds of it alone, of this phase
   double work = 0;  ///< of a call, after its latency
   double rate = 0;
+  double in_node = 1;  ///< of a call inside a node: its rate beside others there
   double updated = 0;
   std::uint32_t version = 0;
   CallCost cost{};
@@ -98,6 +99,7 @@ class ProgramRun {
   double slowdown_beside(std::uint32_t taken) const;
   double measured_rate(const FlowingItem& item) const;
   double rate_of(const FlowingItem& item) const;
+  void rate_in_node(std::vector<std::uint32_t>& touched);
   double kernel_end(std::uint32_t group) const;
   const CallCost& cost_of(const ProgramCall& call);
   Seconds added_by(const ProgramCall& call);
@@ -111,6 +113,7 @@ class ProgramRun {
   ProgramSchedule schedule_;
   std::vector<RunningGroup> groups_;
   std::vector<FlowingItem> items_;
+  std::vector<std::uint32_t> in_node_;  // calls inside nodes that move
   std::priority_queue<TimedEvent, std::vector<TimedEvent>, std::greater<>> events_;
   std::uint64_t order_ = 0;
   double now_ = 0;
@@ -274,10 +277,14 @@ void ProgramRun::begin_call(std::uint32_t index) {
     OpTime& time = schedule_.groups[at.group].ops[at.op];
     time.moves = std::min(time.moves, Seconds{now_});
   }
-  const std::vector<std::uint32_t> touched = item.groups;
+  std::vector<std::uint32_t> touched = item.groups;
   for (const std::uint32_t group : touched) {
     count_time(group);
     groups_[group].items.push_back(index);
+  }
+  if (item.cost.in_node) {
+    in_node_.push_back(index);
+    rate_in_node(touched);
   }
   refresh(touched);
 }
@@ -310,11 +317,10 @@ double ProgramRun::measured_rate(const FlowingItem& item) const {
 }
 
 double ProgramRun::rate_of(const FlowingItem& item) const {
-  if (item.is_call && item.phase == FlowingItem::Phase::latency) return 1;
+  if (item.is_call && item.phase == FlowingItem::Phase::latency) return item.in_node;
   if (!item.is_call && program_.measured) return measured_rate(item);
   double worst = 1;
   for (const std::uint32_t group : item.groups) {
-    double links = 0;
     double network = 0;
     std::uint32_t taken = 0;
     std::uint32_t kernels = 0;
@@ -323,18 +329,31 @@ double ProgramRun::rate_of(const FlowingItem& item) const {
       kernels += beside.is_call ? 0 : 1;
       taken += beside.cost.channels;
       if (!beside.is_call || beside.phase != FlowingItem::Phase::work) continue;
-      links += beside.cost.links;
       network += beside.cost.network;
     }
     if (item.is_call) {
-      double slower = std::max({1.0, links, network});
+      double slower = item.cost.in_node ? 1 : std::max(1.0, network);
       if (kernels > 0) slower *= sharing_.calls_beside_kernels;
       worst = std::max(worst, slower);
     } else {
       worst = std::max(worst, kernels * slowdown_beside(taken));
     }
   }
-  return 1 / worst;
+  return item.in_node / worst;
+}
+
+/// Calls inside nodes move at other rates when one of them begins or ends; the groups of those that
+/// do are added.
+void ProgramRun::rate_in_node(std::vector<std::uint32_t>& touched) {
+  std::vector<std::uint32_t> numbers;
+  for (const std::uint32_t index : in_node_) numbers.push_back(*items_[index].cost.in_node);
+  const std::vector<double> rates = costs_.rates_in_node(numbers);
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    FlowingItem& item = items_[in_node_[i]];
+    if (item.in_node == rates[i]) continue;
+    item.in_node = rates[i];
+    touched.insert(touched.end(), item.groups.begin(), item.groups.end());
+  }
 }
 
 void ProgramRun::refresh(const std::vector<std::uint32_t>& groups) {
@@ -364,11 +383,15 @@ void ProgramRun::advance(std::uint32_t index) {
 void ProgramRun::end_item(std::uint32_t index) {
   items_[index].phase = FlowingItem::Phase::done;
   ++items_[index].version;
-  const std::vector<std::uint32_t> touched = items_[index].groups;
+  std::vector<std::uint32_t> touched = items_[index].groups;
   for (const std::uint32_t group : touched) {
     count_time(group);
     auto& active = groups_[group].items;
     active.erase(std::find(active.begin(), active.end(), index));
+  }
+  if (items_[index].cost.in_node) {
+    in_node_.erase(std::find(in_node_.begin(), in_node_.end(), index));
+    rate_in_node(touched);
   }
   refresh(touched);
   if (items_[index].is_collective) {

@@ -53,11 +53,12 @@ struct ProgramSchedule {
 };
 
 /// Runs a program, call by call: ops begin in the order of their streams, when what they come after
-/// has ended and the host has issued them. Kernels of several streams share a GPU evenly. Calls in
-/// flight that would together fill more than a group's links, or its nodes' NICs, slow each other
-/// down by the same factor. Collectives of one communicator run one after the other, on whatever
-/// streams they are, but for those of one op. Throws HangError where ops wait for each other for
-/// ever, which names them, and InputError where those who take part in a call disagree on it.
+/// has ended and the host has issued them. Kernels of several streams share a GPU evenly. Calls
+/// inside nodes slow each other down as `costs` say; those that would together fill more than their
+/// nodes' NICs do by the same factor. Collectives of one communicator run one after the other, on
+/// whatever streams they are, but for those of one op. Throws HangError where ops wait for each
+/// other for ever, which names them, and InputError where those who take part in a call disagree on
+/// it.
 ProgramSchedule schedule_program(const CallProgram& program, CallCosts& costs,
                                  const GpuSharing& sharing = {});
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <vector>
@@ -36,9 +37,10 @@ struct Sending {
   BytesPerSecond rate;
 };
 
-class Executor final : public FabricListener {
+class Executor final : public RunningCall {
  public:
-  Executor(const Execution& execution, Fabric& fabric, Timeline* timeline)
+  Executor(const Execution& execution, Fabric& fabric, Timeline* timeline,
+           LinkDemands* shared = nullptr)
       : execution_(execution),
         costs_(thread_block_costs(execution.cost, execution.protocol)),
         cost_(costs_[static_cast<std::size_t>(LinkKind::nvlink)]),
@@ -49,13 +51,14 @@ class Executor final : public FabricListener {
         slices_(execution.partition.chunking().slices),
         proxies_(execution.cost.proxy, cost_.wire_factor, fabric),
         call_(put_on(fabric)),
-        contention_(execution.wiring, call_),
+        contention_(execution.wiring, call_, shared),
         changes_(execution, costs_, call_, fabric, proxies_),
         steady_state_(execution, call_) {
     if (keeps_messages()) on_the_way_.resize(call_.fifos.size());
   }
 
-  ExecutionResult run();
+  void begin(Seconds after) override;
+  ExecutionResult result() override;
 
   void on_flow_done(EventTag tag) override {
     if (is_proxy_flow(tag)) {
@@ -128,7 +131,6 @@ class Executor final : public FabricListener {
   void reach(FifoId id, const Message& message);
   void arrive(FifoId id, const Message& message);
   void end_call(Rank rank);
-  void begin(Rank rank);
   void launch(Rank rank);
 
   /// Only who waits can be woken; who does not looks around by itself when its work is done.
@@ -141,7 +143,6 @@ class Executor final : public FabricListener {
     for (std::size_t i = 0; i < wakeups_.size(); ++i) try_begin(Wakeup(wakeups_[i]));
     wakeups_.clear();
   }
-  ExecutionResult result();
   [[noreturn]] void fail() const;
 
   CallLayout put_on(Fabric& fabric);
@@ -162,6 +163,7 @@ class Executor final : public FabricListener {
   std::vector<std::deque<Message>> on_the_way_;  // by fifo; only where keeps_messages()
   std::vector<Wakeup> wakeups_;
   std::vector<Sending> joined_;  // at this instant
+  Seconds begun_;                // when the first rank could begin
   Seconds over_;                 // when the last rank ended
   Seconds sum_of_ends_;          // over ranks
   std::size_t finished_ = 0;
@@ -181,23 +183,32 @@ CallLayout Executor::put_on(Fabric& fabric) {
   return layout;
 }
 
-ExecutionResult Executor::run() {
+/// Launches each rank's first call, later where the rank is late.
+void Executor::begin(Seconds after) {
+  begun_ = after;
+  if (call_.workers.empty()) return;
+  changes_.begin();
+  for (Rank rank = 0; rank < call_.launches.size(); ++rank) {
+    const Seconds late =
+        after + (execution_.events == nullptr ? Seconds{} : execution_.events->late_by(rank));
+    if (late.value > 0) {
+      fabric_.start_timer(late, timer_tag(rank, TimerKind::launch));
+    } else {
+      launch(rank);
+    }
+  }
+  work_off_wakeups();
+}
+
+ExecutionResult Executor::result() {
   if (call_.workers.empty()) {
     const Seconds time = std::max(startup_, execution_.issue());
     return {time, time, 0, false, execution_.plan.ranks()};
   }
-  changes_.begin();
-  for (Rank rank = 0; rank < call_.launches.size(); ++rank) begin(rank);
-  work_off_wakeups();
-  fabric_.run(*this);
   if (finished_ != call_.workers.size()) fail();
-  return result();
-}
-
-ExecutionResult Executor::result() {
   const Seconds correction = steady_state_.settle();
-  over_ += correction;
-  sum_of_ends_ += execution_.plan.ranks() * correction;
+  over_ += correction - begun_;
+  sum_of_ends_ += execution_.plan.ranks() * (correction - begun_);
   const auto per_call = [&](Seconds end) {
     return std::max((1.0 / execution_.calls) * (startup_ + end), execution_.issue());
   };
@@ -510,16 +521,6 @@ void Executor::end_call(Rank rank) {
   }
 }
 
-/// Launches the rank's first call, later where it is late.
-void Executor::begin(Rank rank) {
-  const Seconds late = execution_.events == nullptr ? Seconds{} : execution_.events->late_by(rank);
-  if (late.value > 0) {
-    fabric_.start_timer(late, timer_tag(rank, TimerKind::launch));
-  } else {
-    launch(rank);
-  }
-}
-
 /// The rank's next call begins.
 void Executor::launch(Rank rank) {
   Launch& launch = call_.launches[rank];
@@ -533,7 +534,15 @@ void Executor::launch(Rank rank) {
 }  // namespace
 
 ExecutionResult execute(const Execution& execution, Fabric& fabric, Timeline* timeline) {
-  return Executor(execution, fabric, timeline).run();
+  Executor call(execution, fabric, timeline);
+  call.begin({});
+  fabric.run(call);
+  return call.result();
+}
+
+std::unique_ptr<RunningCall> lay_beside_others(const Execution& execution, Fabric& fabric,
+                                               LinkDemands& links) {
+  return std::make_unique<Executor>(execution, fabric, nullptr, &links);
 }
 
 }  // namespace collsim

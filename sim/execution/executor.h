@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "sim/base/units.h"
 #include "sim/execution/execution.h"
+#include "sim/execution/link_contention.h"
 #include "sim/execution/timeline.h"
 #include "sim/fabric/fabric.h"
 
@@ -40,5 +42,20 @@ struct ExecutionResult {
 /// credits. Where an event stops a program for ever, throws HangError: which rank waits, at
 /// which step, for whom.
 ExecutionResult execute(const Execution& execution, Fabric& fabric, Timeline* timeline = nullptr);
+
+/// A call on a fabric that it need not have alone. Whoever runs the fabric tells it of its flows
+/// and timers.
+class RunningCall : public FabricListener {
+ public:
+  /// All ranks begin so long from now, by timers.
+  virtual void begin(Seconds after) = 0;
+  /// As of execute(), when the fabric has come to rest; throws as that does.
+  virtual ExecutionResult result() = 0;
+};
+
+/// Lays the call on the fabric, nothing folded. Calls at once share `links`: their wirings have the
+/// same resources, which all must outlive it.
+std::unique_ptr<RunningCall> lay_beside_others(const Execution& execution, Fabric& fabric,
+                                               LinkDemands& links);
 
 }  // namespace collsim

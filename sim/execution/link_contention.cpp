@@ -6,8 +6,9 @@
 
 namespace collsim {
 
-LinkContention::LinkContention(const Wiring& wiring, const CallLayout& layout)
-    : links_(wiring.capacities.size()) {
+LinkContention::LinkContention(const Wiring& wiring, const CallLayout& layout, LinkDemands* shared)
+    : links_(shared == nullptr ? own_ : *shared) {
+  links_.resize(wiring.capacities.size());
   const auto stands_for = [&](ResourceId resource) {
     return layout.resource_of.empty() ? resource : layout.resource_of[resource];
   };

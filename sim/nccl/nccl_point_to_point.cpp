@@ -153,7 +153,8 @@ class ChannelWriters {
 }  // namespace
 
 Plan make_nccl_point_to_point_plan(Collective collective, const Placement& placement,
-                                   std::uint32_t channels, std::uint32_t parts, Rank root) {
+                                   std::uint32_t channels, std::uint32_t parts, Rank root,
+                                   const std::function<bool(Rank from, Rank to)>& sends) {
   assert(std::has_single_bit(channels) && parts > 0 && parts <= channels);
   require_exchange(collective);
   const Rank ranks = placement.ranks();
@@ -167,6 +168,7 @@ Plan make_nccl_point_to_point_plan(Collective collective, const Placement& place
   const std::vector<Rank> places = places_of(nodes_of_rounds(placement.ranks_by_node()), ranks);
   std::vector<std::vector<PairMessage>> by_round(rounds.rounds());
   for (const PairMessage& each : messages_of(collective, ranks, root)) {
+    if (sends && !sends(each.from, each.to)) continue;
     by_round[rounds.round(places[each.from], places[each.to])].push_back(each);
   }
   ChannelWriters writers(ranks, chunks, channels);

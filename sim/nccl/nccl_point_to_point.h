@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "sim/algorithms/registry.h"
@@ -22,10 +23,12 @@ namespace collsim {
 /// at once, so its messages have lanes in turn: 2 i to send, 2 i + 1 to receive. What a rank sends
 /// to itself is no message.
 ///
-/// Chunks: `parts` per block. `channels` is a power of two (NCCL rounds up). Throws InputError for
-/// another collective and for a root that is no rank.
+/// Chunks: `parts` per block. `channels` is a power of two (NCCL rounds up). `sends`, if it is
+/// given, says which of the messages are there; the places of others stay empty. Throws
+/// InputError for another collective and for a root that is no rank.
 Plan make_nccl_point_to_point_plan(Collective collective, const Placement& placement,
-                                   std::uint32_t channels, std::uint32_t parts, Rank root = 0);
+                                   std::uint32_t channels, std::uint32_t parts, Rank root = 0,
+                                   const std::function<bool(Rank from, Rank to)>& sends = {});
 
 /// The rounds of make_nccl_point_to_point_plan(), without a plan: which channel carries what.
 class MessageRounds {

@@ -6,7 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "models/program/call_program_yaml.h"
 #include "sim/base/input_error.h"
@@ -19,21 +22,28 @@ namespace {
 /// 100 us per MB.
 constexpr double bytes_per_second = 1e10;
 
-/// Calls that take a latency and their bytes at one rate.
+/// Calls that take a latency and their bytes at one rate. Inside a node, where there is a
+/// `beside`, several at once move at so much of it.
 class EvenCosts : public CallCosts {
  public:
-  explicit EvenCosts(Seconds latency = {}, double links = 0, std::uint32_t channels = 0)
-      : latency_(latency), links_(links), channels_(channels) {}
+  explicit EvenCosts(Seconds latency = {}, std::uint32_t channels = 0,
+                     std::optional<double> beside = {})
+      : latency_(latency), channels_(channels), beside_(beside) {}
 
   CallCost cost_of(const ProgramCommunicator& /*communicator*/, const ProgramCall& call) override {
     const Seconds moves{static_cast<double>(call.bytes.count) / bytes_per_second};
-    return {latency_ + moves, latency_, links_, 0, channels_};
+    CallCost cost{latency_ + moves, latency_, 0, channels_};
+    if (beside_) cost.in_node = 0;
+    return cost;
+  }
+  std::vector<double> rates_in_node(std::span<const std::uint32_t> calls) override {
+    return std::vector<double>(calls.size(), calls.size() > 1 ? *beside_ : 1);
   }
 
  private:
   Seconds latency_;
-  double links_;
   std::uint32_t channels_;
+  std::optional<double> beside_;
 };
 
 CallProgram program_of(const std::string& groups,
@@ -105,7 +115,7 @@ TEST(ProgramSchedule, adds_of_calls_beside_kernels_what_both_lose) {
   op.inner = {{0, ProgramCallKind::all_gather, Bytes{1'000'000}}};
   const auto time_beside = [&](double microseconds) {
     op.inner.front().beside = Seconds{microseconds * 1e-6};
-    EvenCosts costs({}, 0, 1);
+    EvenCosts costs({}, 1);
     return in_microseconds(schedule_program(program, costs, sharing).time);
   };
   EXPECT_NEAR(time_beside(0), 1100, 1e-6);
@@ -146,11 +156,11 @@ TEST(ProgramSchedule, runs_calls_of_a_communicator_one_after_the_other) {
   EXPECT_NEAR(exposed_us(schedule.groups[0], "all"), 500, 1e-6);
 }
 
-// Two communicators, each filling 0.8 of the links: together they go at 1 / 1.6.
+// Two communicators, whose calls move at 5/8 of their rate beside each other.
 // aaaa      alone 400 us each: 640 us
 // bbbb
-TEST(ProgramSchedule, shares_links_between_communicators) {
-  EvenCosts costs({}, 0.8);
+TEST(ProgramSchedule, slows_calls_of_a_node_that_move_at_once) {
+  EvenCosts costs({}, 0, 0.625);
   const ProgramSchedule schedule = schedule_program(program_of(R"(
   all: { ranks: "0..1", ops: [
     { all_reduce: 4 MB, on: one, stream: a }, { all_reduce: 4 MB, on: two, stream: b } ] }
@@ -160,10 +170,10 @@ TEST(ProgramSchedule, shares_links_between_communicators) {
   EXPECT_NEAR(in_microseconds(schedule.time), 640, 1e-6);
 }
 
-// One call of 400 us, one of 100 us: both at 1 / 1.6 until the short one ends at 160 us, when the
+// One call of 400 us, one of 100 us: both at 5/8 until the short one ends at 160 us, when the
 // long one has 300 us left.
-TEST(ProgramSchedule, gives_links_back_when_a_call_ends) {
-  EvenCosts costs({}, 0.8);
+TEST(ProgramSchedule, lets_a_call_go_on_as_if_alone_when_another_ends) {
+  EvenCosts costs({}, 0, 0.625);
   const ProgramSchedule schedule = schedule_program(program_of(R"(
   all: { ranks: "0..1", ops: [
     { all_reduce: 4 MB, on: one, stream: a }, { all_reduce: 1 MB, on: two, stream: b } ] }
@@ -174,22 +184,51 @@ TEST(ProgramSchedule, gives_links_back_when_a_call_ends) {
   EXPECT_NEAR(in_microseconds(schedule.time), 460, 1e-6);
 }
 
-// Latency is not shared: 100 us for both at the same time, then 300 us each at 1 / 1.6 = 480 us.
-TEST(ProgramSchedule, does_not_share_latency) {
-  EvenCosts costs(microseconds(100), 0.8);
+// Calls of two groups that have no GPU in common may still share the node's memory: as above.
+TEST(ProgramSchedule, slows_calls_of_other_groups_of_a_node) {
+  EvenCosts costs({}, 0, 0.625);
   const ProgramSchedule schedule = schedule_program(program_of(R"(
-  all: { ranks: "0..1", ops: [
-    { all_reduce: 3 MB, on: one, stream: a }, { all_reduce: 3 MB, on: two, stream: b } ] }
+  a: { ranks: "0..1", ops: [ { all_reduce: 4 MB, on: one } ] }
+  b: { ranks: "2..3", ops: [ { all_reduce: 1 MB, on: two } ] }
 )",
-                                                               "one: \"0..1\", two: \"0..1\""),
+                                                               "one: \"0..1\", two: \"2..3\"", 4),
                                                     costs);
-  EXPECT_NEAR(in_microseconds(schedule.time), 580, 1e-6);
+  EXPECT_NEAR(in_microseconds(schedule.groups[1].end), 160, 1e-6);
+  EXPECT_NEAR(in_microseconds(schedule.time), 460, 1e-6);
+}
+
+// What follows a call is issued 50 us after it, unless it says what the host takes.
+TEST(ProgramSchedule, launches_calls_one_after_the_other) {
+  CallProgram program = program_of(R"(
+  all: { ranks: "0..1", ops: [
+    { all_reduce: 1 MB, on: one, stream: a }, { all_reduce: 1 MB, on: two, stream: b },
+    { compute: 10 us, stream: c, host: 20 us }, { compute: 10 us, stream: d } ] }
+)",
+                                   "one: \"0..1\", two: \"0..1\"");
+  launch_calls_apart(program, microseconds(50));
+  const ProgramSchedule schedule = run(program);
+  const double begins[] = {0, 50, 70, 70};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(in_microseconds(schedule.groups[0].ops[i].begin), begins[i], 1e-6) << i;
+  }
+}
+
+// Pairs of one stage of a pipeline of two are beside each other, but not those of the other stage.
+TEST(ProgramReader, counts_equal_communicators_of_the_same_groups) {
+  CallProgram program = program_of(R"(
+  a: { ranks: "0..3", ops: [ { all_reduce: 1 MB, on: first } ] }
+  b: { ranks: "4..7", ops: [ { all_reduce: 1 MB, on: second } ] }
+)",
+                                   "first: [[0, 1], [2, 3]], second: [[4, 5], [6, 7]]", 8);
+  count_alike(program, 8);
+  EXPECT_EQ(program.communicators[0].beside, (std::vector<Rank>{0, 1, 2, 3}));
+  EXPECT_EQ(program.communicators[1].beside, (std::vector<Rank>{4, 5, 6, 7}));
 }
 
 // A call keeps 25 of 100 multiprocessors for 300 us, in which kernels do 225 us of their 525 us;
 // then 300 us are left: 600 us.
 TEST(ProgramSchedule, takes_multiprocessors_from_kernels) {
-  EvenCosts costs({}, 0, 25);
+  EvenCosts costs({}, 25);
   const ProgramSchedule schedule = schedule_program(program_of(R"(
   all: { ranks: "0..1", ops: [
     { all_reduce: 3 MB, on: all, stream: calls }, { compute: 525 us } ] }
@@ -307,17 +346,17 @@ TEST(ProgramSchedule, gives_measured_kernels_the_multiprocessors_that_calls_leav
     { all_reduce: 3 MB, on: all, stream: calls, channels: 50 }, { compute: 600 us } ] })";
   CallProgram program = program_of(text);
   program.measured = true;
-  EvenCosts costs({}, 0, 25);
+  EvenCosts costs({}, 25);
   const GpuSharing sharing{.multiprocessors = 100};
   EXPECT_NEAR(in_microseconds(schedule_program(program, costs, sharing).time), 450, 1e-6);
-  EvenCosts same({}, 0, 50);
+  EvenCosts same({}, 50);
   EXPECT_NEAR(in_microseconds(schedule_program(program, same, sharing).time), 600, 1e-6);
 }
 
 // Beside a call of 10 channels a kernel of 300 us takes 1.6 times as long at least: in 300 us it
 // does 187.5 us, and 112.5 us are left.
 TEST(ProgramSchedule, breaks_up_the_waves_of_kernels_beside_the_smallest_call) {
-  EvenCosts costs({}, 0, 10);
+  EvenCosts costs({}, 10);
   const ProgramSchedule schedule =
       schedule_program(program_of(R"(
   all: { ranks: "0..1", ops: [

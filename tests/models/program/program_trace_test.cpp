@@ -20,7 +20,7 @@ class SteadyCalls : public CallCosts {
  public:
   CallCost cost_of(const ProgramCommunicator& /*communicator*/,
                    const ProgramCall& /*call*/) override {
-    return {Seconds{20e-6}, {}, 0, 0, 0};
+    return {Seconds{20e-6}, {}, 0, 0};
   }
 };
 

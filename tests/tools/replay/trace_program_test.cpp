@@ -69,7 +69,7 @@ class OneCost : public CallCosts {
   explicit OneCost(double us) : us_(us) {}
   CallCost cost_of(const ProgramCommunicator& /*communicator*/,
                    const ProgramCall& /*call*/) override {
-    return {microseconds(us_), microseconds(us_), 0, 0, 0};
+    return {microseconds(us_), microseconds(us_), 0, 0};
   }
 
  private:

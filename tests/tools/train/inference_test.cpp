@@ -26,7 +26,7 @@ class ShortCalls : public CallCosts {
  public:
   CallCost cost_of(const ProgramCommunicator& /*communicator*/,
                    const ProgramCall& /*call*/) override {
-    return {Seconds{1e-6}, Seconds{1e-6}, 0, 0, 0};
+    return {Seconds{1e-6}, Seconds{1e-6}, 0, 0};
   }
 };
 

@@ -168,7 +168,7 @@ class RecordedCall : public CallCosts {
   explicit RecordedCall(double microseconds) : time_{microseconds * 1e-6} {}
   CallCost cost_of(const ProgramCommunicator& /*communicator*/,
                    const ProgramCall& /*call*/) override {
-    return {time_, {}, 0, 0, 24};
+    return {time_, {}, 0, 24};
   }
 
  private:

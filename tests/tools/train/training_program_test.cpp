@@ -174,7 +174,7 @@ TEST(TrainingProgram, exchanges_keys_and_values) {
 class SlowCalls : public CallCosts {
  public:
   CallCost cost_of(const ProgramCommunicator& communicator, const ProgramCall& /*call*/) override {
-    return {Seconds{communicator.name == "cp" ? 10e-6 : 0}, {}, 0, 0, 0};
+    return {Seconds{communicator.name == "cp" ? 10e-6 : 0}, {}, 0, 0};
   }
 };
 

@@ -15,7 +15,6 @@
 
 #include "models/calibration/calibration_choice.h"
 #include "models/calibration/transport.h"
-#include "models/predict/predictor.h"
 #include "models/scenario/run_spec.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/did_you_mean.h"
@@ -35,6 +34,7 @@
 #include "tools/collsim/moe/exchange_trust.h"
 #include "tools/collsim/moe/expert_exchange.h"
 #include "tools/collsim/moe/port_exchange.h"
+#include "tools/collsim/moe/sized_call.h"
 #include "tools/collsim/moe/traffic_matrix.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/request/call_options.h"
@@ -151,56 +151,6 @@ std::string exchange_drawing(const ExchangeHeading& heading, const std::vector<E
     y += bar_step;
   }
   return text + legend_of(rows, bottom + 10) + "</svg>\n";
-}
-
-/// How long NCCL's sends and receives of given sizes take, and on which ports.
-struct SizedCall {
-  Seconds time;
-  Trust trust = Trust::guessed;  ///< what the time rests on
-  std::string medium;            ///< what its data cross
-  Seconds even;                  ///< of as many bytes in all, the same from each rank to each
-  PortExchange ports;
-};
-
-/// NCCL's all_to_all of equal sizes, in whole elements for each rank.
-Bytes equal_size(double bytes_of_pair, Rank ranks) {
-  constexpr double element = 4;      // bytes of a float
-  constexpr double rounding = 1e-6;  // a sum of shares may be a little more than the whole
-  const auto elements = static_cast<std::int64_t>(std::ceil(bytes_of_pair / element - rounding));
-  constexpr std::int64_t bytes_of_element = 4;
-  return Bytes{std::max<std::int64_t>(elements, 1) * bytes_of_element * ranks};
-}
-
-/// An all_to_all of the sizes of a matrix. NCCL runs it as it runs one of equal sizes, so its time
-/// is that of the all_to_all whose flows end as late on the machine's ports as those of the matrix.
-/// `run`: NCCL's version and variables. `estimate`: by formulas, not by simulation. Throws
-/// InputError where ranks are not joined.
-SizedCall sized_call(const Topology& topology, std::span<const DeviceId> gpus,
-                     const Calibration& cost, const TrafficMatrix& bytes, const RunSpec& run,
-                     bool estimate) {
-  CallSpec spec;
-  spec.topology = &topology;
-  spec.cost = cost;
-  spec.collective = Collective::all_to_all;
-  spec.run = run;
-  spec.run.schedule = ScheduleKind::nccl;
-  spec.gpus.assign(gpus.begin(), gpus.end());
-  Predictor predictor(std::move(spec), estimate ? by_formulas() : by_simulation());
-  const auto predict = [&](double bytes_of_pair) {
-    return predictor.predict(equal_size(bytes_of_pair, bytes.ranks()));
-  };
-  SizedCall call;
-  call.ports = exchange_over_ports(topology, gpus, bytes);
-  const TrafficMatrix even = evened(bytes);
-  const Seconds even_ports = exchange_over_ports(topology, gpus, even).time;
-  const double mean = even.amount(0, 0);
-  const double factor = even_ports.value > 0 ? call.ports.time.value / even_ports.value : 0;
-  call.even = predict(mean).time;
-  Prediction skewed = predict(mean * factor);
-  call.time = skewed.time;
-  call.trust = skewed.trust;
-  call.medium = std::move(skewed.medium);
-  return call;
 }
 
 constexpr const char* of_experts = "a mixture of experts";
@@ -387,8 +337,9 @@ std::vector<ExchangeRow> sized_rows(const po::variables_map& values, ExchangeQue
   }
   const TrafficMatrix bytes = read_matrix(values, question, call == "all_gather_v");
   const Calibration cost = calibration_for(question.topology);
-  SizedCall sized =
-      sized_call(question.topology, question.gpus, cost, bytes, question.run, question.estimate);
+  SizedCall sized = sized_call(
+      {&question.topology, question.gpus, question.run, call == "all_gather_v", question.estimate},
+      bytes, cost);
   question.heading.facts = fmt::format("{} in all", rounded_size(bytes.total()));
   ExchangeRow row;
   row.call = call;

@@ -148,6 +148,7 @@ void run_program(const StepRequest& request, const std::string& file, std::ostre
   StepMachine machine(calls, load_kernel_table());
   time_kernels(program, machine.kernels());
   count_alike(program, machine.per_node());
+  if (!calls.run.graph && !program.measured) launch_calls_apart(program, launch_of_call);
   const ProgramSchedule schedule = machine.schedule(program);
   write_trace(values, program, schedule);
   Answer answer = program_answer(program, schedule, request.command);
