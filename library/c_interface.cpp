@@ -146,7 +146,7 @@ char* copied(const std::string& text) {
 }  // namespace
 
 const char* collsim_version() {
-  return COLLSIM_VERSION;
+  return collsim::command::release();
 }
 
 const char* collsim_error_message() {

@@ -9,6 +9,10 @@
 
 namespace collsim::command {
 
+const char* release() {
+  return COLLSIM_VERSION;
+}
+
 std::string version_text(bool verbose) {
   std::string text = fmt::format("collsim {}\n", COLLSIM_VERSION);
   if (!verbose) return text;
