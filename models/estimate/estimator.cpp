@@ -460,8 +460,8 @@ Prediction Estimator::States::estimate_laid_out(const CompiledCall& call,
 /// The longest chain of a larger cluster takes seconds, and a GB, to follow.
 constexpr Rank max_ranks_laid_out = 256;
 
-/// Null where the cluster is not large, or none is like it. A chain from or to a root grows with all
-/// of its hops, as its plan alone says.
+/// Null where the cluster is not large, or none is like it. A chain from or to a root grows with
+/// all of its hops, as its plan alone says.
 Estimator::States::SmallCluster* Estimator::States::small() {
   const bool is_large = compiler_.ranks() > max_ranks_laid_out;
   if (!has_looked_for_small_ && is_large && !has_root(compiler_.spec().collective)) {
