@@ -460,9 +460,11 @@ Prediction Estimator::States::estimate_laid_out(const CompiledCall& call,
 /// The longest chain of a larger cluster takes seconds, and a GB, to follow.
 constexpr Rank max_ranks_laid_out = 256;
 
-/// Null where the cluster is not large, or none is like it.
+/// Null where the cluster is not large, or none is like it. A chain from or to a root grows with
+/// all of its hops, as its plan alone says.
 Estimator::States::SmallCluster* Estimator::States::small() {
-  if (!has_looked_for_small_ && compiler_.ranks() > max_ranks_laid_out) {
+  const bool is_large = compiler_.ranks() > max_ranks_laid_out;
+  if (!has_looked_for_small_ && is_large && !has_root(compiler_.spec().collective)) {
     constexpr Rank ranks = 64;
     auto spec = small_cluster(compiler_, ranks, Likeness::near);
     if (spec) small_ = std::make_unique<SmallCluster>(std::move(*spec));

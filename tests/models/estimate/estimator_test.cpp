@@ -340,8 +340,7 @@ TEST(Estimator, sees_a_fault_on_any_node) {
 // changes little.
 TEST(Estimator, tells_many_nodes_through_host_memory_by_few) {
   const Topology topology = load_topology(find_data_file("dgx-h100-x64", "topologies"));
-  for (const Collective collective :
-       {Collective::all_reduce, Collective::all_gather, Collective::broadcast}) {
+  for (const Collective collective : {Collective::all_reduce, Collective::all_gather}) {
     const auto of_nodes = [&](Rank nodes) {
       CallSpec spec = spec_of({"dgx-h100-x64", collective, "", ""}, topology);
       spec.run.variables["NCCL_P2P_DISABLE"] = "1";
