@@ -94,8 +94,8 @@ void override_schedule(const po::variables_map& values, bool algorithm_given, Ru
   }
   run.nccl_version = nccl_version_option(values).value_or(run.nccl_version);
   for (const auto& [name, value] : variables_option(values)) run.variables[name] = value;
-  if (values["in-place"].as<bool>()) run.in_place = true;
-  if (values["graph"].as<bool>()) run.graph = true;
+  if (given<bool>(values, "in-place").value_or(false)) run.in_place = true;
+  if (given<bool>(values, "graph").value_or(false)) run.graph = true;
   const bool under_nccl = values.count("nccl-version") != 0 || run.in_place;
   if (!run.schedule && under_nccl) run.schedule = ScheduleKind::nccl;
   for (const char* option : {"channels", "chunk"}) {
