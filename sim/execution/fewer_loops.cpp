@@ -23,7 +23,7 @@ constexpr double seconds_per_rate = 3e-7;
 /// What takes less is executed as it is.
 constexpr double short_time = 5;
 
-std::uint32_t most_loops(const DataPartition& partition) {
+std::uint32_t max_loops(const DataPartition& partition) {
   std::uint32_t loops = 0;
   for (std::uint32_t channel = 0; channel < partition.channels(); ++channel) {
     loops = std::max(loops, partition.loops(channel));
@@ -33,7 +33,7 @@ std::uint32_t most_loops(const DataPartition& partition) {
 
 bool may_continue_loops(const Execution& execution) {
   const bool is_plain = execution.events == nullptr || execution.events->empty();
-  const std::uint32_t loops = most_loops(execution.partition);
+  const std::uint32_t loops = max_loops(execution.partition);
   if (!execution.steady || !is_plain || !execution.wiring.bursts.empty() || loops < min_loops ||
       !execution.plan.channels_divide_chunks) {
     return false;
@@ -54,7 +54,7 @@ ExecutionResult execute_loops(const Execution& execution, std::uint32_t left_out
 
 std::optional<ExecutionResult> execute_fewer_loops(const Execution& execution, Engine engine) {
   if (!may_continue_loops(execution)) return std::nullopt;
-  const std::uint32_t loops = most_loops(execution.partition);
+  const std::uint32_t loops = max_loops(execution.partition);
   std::array<ExecutionResult, simulated_loops.size()> results;
   ExecutionResult whole;
   for (std::size_t i = 0; i < results.size(); ++i) {

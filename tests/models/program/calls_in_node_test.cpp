@@ -49,6 +49,7 @@ class Calls {
       return spec_of(collective, gpus);
     });
     std::vector<std::uint32_t> numbers;
+    numbers.reserve(calls.size());
     for (const CallsInNode::Call& call : calls) numbers.push_back(in_node.number_of(call));
     return in_node.rates(numbers);
   }

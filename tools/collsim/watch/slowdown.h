@@ -27,11 +27,10 @@ struct Slowdown {
 };
 
 /// Tells that calls have become slow from the noise that they have. The first 32 calls of a kind
-/// say what is normal and how it scatters. Then a one-sided CUSUM runs over all kinds together (E.
-/// S. Page, "Continuous inspection schemes", 1954): it adds how many scatters a call is above
-/// normal, less one, at most three, and sounds at 30. Ten calls that are far off sound it; noise
-/// that throws every twentieth call far off does so once in 1e9 calls. What is less than a tenth
-/// slower is none.
+/// say what is normal and how it scatters, by their quartiles. Then a one-sided CUSUM runs over all
+/// kinds together (E. S. Page, "Continuous inspection schemes", 1954): it adds how many scatters a
+/// call is above the upper quartile, less one, at most three, and sounds at 30. Ten calls that are
+/// far off sound it. What is less than a tenth, or a scatter, slower is none.
 class SlowdownDetector {
  public:
   /// Takes a call; the slowdown that it makes certain, told once.
@@ -50,6 +49,7 @@ class SlowdownDetector {
   struct Normal {
     std::vector<double> first;  ///< logarithms, until there are enough
     double median = 0;
+    double upper = 0;  ///< the upper quartile: of two regimes the slower one
     double scatter = 0;
   };
 
@@ -57,9 +57,11 @@ class SlowdownDetector {
   std::optional<Slowdown> judge_change(const Sample& sample, const Normal& normal);
 
   std::map<std::uint64_t, Normal> normals_;
-  std::vector<double> start_;   ///< logarithms of the first calls
-  std::vector<double> excess_;  ///< the same over their `slowest`
-  std::deque<double> recent_;   ///< logarithms over normal
+  std::vector<double> start_;           ///< logarithms of the first calls
+  std::vector<double> excess_;          ///< the same over their `slowest`
+  std::deque<double> recent_;           ///< logarithms over normal
+  std::deque<double> recent_scatters_;  ///< the same in scatters
+  std::size_t rising_ = 0;              ///< calls since the sum left nothing
   std::int64_t calls_ = 0;
   std::int64_t first_ = 0;
   std::int64_t first_us_ = 0;

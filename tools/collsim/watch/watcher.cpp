@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t max_watched = 4096;  // communicators
 constexpr double worth_naming = 1.1;       // as in SlowdownDetector
-constexpr int late_kept = 64;              // calls of which the last ranks count
+constexpr std::size_t late_kept = 12;      // calls of which the last ranks count
 constexpr double most_of_them = 0.6;
 
 /// Calls of one collective whose sizes share a power of two scatter alike.
@@ -60,9 +60,8 @@ std::vector<Alarm> Watcher::add(const StreamedCall& call) {
   consider(watched, expected->is_small ? Symptom::small_calls : Symptom::large_calls,
            sample_of(call, ratio, slowest(*expected)), call, alarms);
   if (call.longest > call.microseconds) {
-    if (++watched.last_ranks[call.last_rank] >= late_kept) {
-      for (auto& [rank, times] : watched.last_ranks) times /= 2;
-    }
+    watched.last_ranks.push_back(call.last_rank);
+    if (watched.last_ranks.size() > late_kept) watched.last_ranks.pop_front();
     // Nobody expects how long ranks wait, so only a change of it tells something.
     const double wait = std::log(call.longest / call.microseconds);
     consider(watched, Symptom::late_rank, sample_of(call, wait, INFINITY), call, alarms);
@@ -104,14 +103,13 @@ Alarm Watcher::alarm_of(Watched& watched, Symptom symptom, const Slowdown& slowd
 
 std::string Watcher::cause_of(Watched& watched, Symptom symptom) const {
   if (symptom == Symptom::late_rank) {
-    const auto most = std::max_element(
-        watched.last_ranks.begin(), watched.last_ranks.end(),
-        [](const auto& one, const auto& other) { return one.second < other.second; });
-    int all = 0;
-    for (const auto& [rank, times] : watched.last_ranks) all += times;
-    if (most != watched.last_ranks.end() && most->second >= most_of_them * all) {
+    std::map<std::int64_t, std::size_t> times;
+    for (const std::int64_t rank : watched.last_ranks) ++times[rank];
+    for (const auto& [rank, count] : times) {
+      const auto all = static_cast<double>(watched.last_ranks.size());
+      if (static_cast<double>(count) < most_of_them * all) continue;
       return fmt::format("rank {} comes last: its GPU or its host computes slower than the others'",
-                         most->first);
+                         rank);
     }
     return "ranks come at unlike times, another one last each time: data loading, or a busy host";
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -52,7 +53,7 @@ class Watcher {
  private:
   struct Watched {
     std::map<Symptom, SlowdownDetector> detectors;
-    std::map<std::int64_t, int> last_ranks;  ///< how often of late each rank came last
+    std::deque<std::int64_t> last_ranks;  ///< of the last calls
     StreamedCall latest;
     std::set<std::string> hosts;
     std::uint64_t heard = 0;
