@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t max_watched = 4096;  // communicators
 constexpr double worth_naming = 1.1;       // as in SlowdownDetector
 constexpr std::size_t late_kept = 12;      // calls of which the last ranks count
-constexpr double most_of_them = 0.6;
+constexpr double majority = 0.6;
 
 /// Calls of one collective whose sizes share a power of two scatter alike.
 std::uint64_t kind_of(const StreamedCall& call) {
@@ -107,7 +107,7 @@ std::string Watcher::cause_of(Watched& watched, Symptom symptom) const {
     for (const std::int64_t rank : watched.last_ranks) ++times[rank];
     for (const auto& [rank, count] : times) {
       const auto all = static_cast<double>(watched.last_ranks.size());
-      if (static_cast<double>(count) < most_of_them * all) continue;
+      if (static_cast<double>(count) < majority * all) continue;
       return fmt::format("rank {} comes last: its GPU or its host computes slower than the others'",
                          rank);
     }
