@@ -9,6 +9,11 @@
 #ifndef COLLSIM_COLLSIM_H
 #define COLLSIM_COLLSIM_H
 
+/* C's headers and names, in a C++ program that may warn of them. */
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC system_header
+#endif
+
 #include <stddef.h>
 #include <stdint.h>
 

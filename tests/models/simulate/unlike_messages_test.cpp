@@ -31,7 +31,7 @@ class UnlikeMessages : public testing::TestWithParam<std::pair<const char*, cons
   }
   /// Every rank has so much for every other, and nothing for itself.
   static MessageSizes even(std::int64_t bytes) {
-    MessageSizes sizes{ranks, std::vector<Bytes>(ranks * ranks, Bytes{bytes})};
+    MessageSizes sizes{ranks, std::vector<Bytes>(std::size_t{ranks} * ranks, Bytes{bytes})};
     for (Rank rank = 0; rank < ranks; ++rank) sizes.sizes[rank * ranks + rank] = {};
     return sizes;
   }
@@ -64,7 +64,7 @@ TEST_P(UnlikeMessages, take_no_less_with_more_to_send) {
 }
 
 TEST_P(UnlikeMessages, take_time_for_what_ranks_keep) {
-  MessageSizes own{ranks, std::vector<Bytes>(ranks * ranks)};
+  MessageSizes own{ranks, std::vector<Bytes>(std::size_t{ranks} * ranks)};
   EXPECT_EQ(microseconds_of(own), 0);
   own.sizes[5] = Bytes{4 << 20};
   const double once = microseconds_of(own);
