@@ -197,10 +197,10 @@ struct PluginV5 {
 }  // namespace
 
 extern "C" {
-/// By NCCL 2.24 to 2.28.
+/// By releases that do not know version 5.
 extern const PluginV4 ncclTunerPlugin_v4 __attribute__((visibility("default")));
 const PluginV4 ncclTunerPlugin_v4{"collsim", start_v4, choose, finish};
-/// By NCCL from 2.29 on.
+/// By NCCL 2.28 and later.
 extern const PluginV5 ncclTunerPlugin_v5 __attribute__((visibility("default")));
 const PluginV5 ncclTunerPlugin_v5{"collsim", start_v5, choose, finish};
 }

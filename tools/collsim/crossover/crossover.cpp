@@ -468,7 +468,7 @@ const Subcommand crossover_subcommand{
         "algorithms cross over: by simulation, and by the analytic model.\n--map shows what is "
         "fastest for each size and rank count, with NCCL's choice and what that loses; also as a "
         "drawing or a page. It simulates up to 16 ranks where formulas leave it open, and takes "
-        "formulas above. What is fastest can be given to NCCL: for each size by its example tuner "
+        "formulas above. What is fastest can be given to NCCL: for each size by a tuner "
         "plug-in, or as the NCCL_ALGO and NCCL_PROTO that lose least.\nOf textbook schedules --svg "
         "and --png draw the time over the size, and --html, for a machine of two numbers, writes a "
         "page on which alpha, bandwidth, ranks and size can be moved.\n" +

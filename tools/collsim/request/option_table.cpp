@@ -278,7 +278,7 @@ const OptionGroup output_options{
         {"html", "", output(), "write a page"},
         {"sliders", "", output(),
          "write a page that moves alpha, bandwidth, ranks and size of a textbook's all_reduce"},
-        {"export-tuner", "", output(), "write the map for NCCL's example tuner plug-in"},
+        {"export-tuner", "", output(), "write the map for a tuner plug-in of NCCL"},
         {"export-lookup", "", output(), "write the times for programs: include/collsim/lookup.h"},
         {"export-env", "", output(), "write the NCCL_ALGO and NCCL_PROTO that lose least"},
         {"export-thresholds", "", output(), "write where kernels cross over, for Python"},
