@@ -9,8 +9,7 @@ foreach(module collsim-simgrid collsim-mpi)
     install(TARGETS ${module} LIBRARY DESTINATION "${module_dir}" COMPONENT extras)
   endif()
 endforeach()
-# NCCL finds it by its name among the system's libraries.
-install(TARGETS nccl-tuner-collsim LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT command)
+install(TARGETS nccl-tuner-collsim LIBRARY DESTINATION "${module_dir}" COMPONENT command)
 install(TARGETS collsim-command RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT command)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/collsim" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development)
 # The data that commands read, below `folder`. More arguments (COMPONENT ...) go to install().

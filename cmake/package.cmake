@@ -3,13 +3,14 @@
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME collsim)
 set(CPACK_PACKAGE_VENDOR "the collsim authors")
-set(CPACK_PACKAGE_CONTACT "the collsim authors <collsim@localhost>")
+set(CPACK_PACKAGE_CONTACT "the collsim authors <authors@collsim.invalid>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 # What is linked is found by dpkg-shlibdeps. Modules that a laptop may lack are loaded on demand.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR}")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 

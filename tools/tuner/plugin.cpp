@@ -102,13 +102,13 @@ std::unique_ptr<Tuner> tuner_of(const char* path, std::size_t ranks, std::size_t
   auto tuner = std::make_unique<Tuner>();
   std::ifstream file(path);
   if (!file)
-    log(warn, tuning, __FILE__, __LINE__, "collsim: %s: cannot be read: NCCL chooses", path);
+    log(warn, tuning, __FILE_NAME__, __LINE__, "collsim: %s: cannot be read: NCCL chooses", path);
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
     if (line.empty() || line.front() == '#') continue;
     const std::optional<Rule> rule = rule_of(line);
     if (!rule) {
-      log(warn, tuning, __FILE__, __LINE__,
+      log(warn, tuning, __FILE_NAME__, __LINE__,
           "collsim: %s:%d: \"%s\" is left out: expected "
           "collective,min_bytes,max_bytes,algorithm,protocol,channels,nodes,ranks",
           path, number, line.c_str());
@@ -117,8 +117,9 @@ std::unique_ptr<Tuner> tuner_of(const char* path, std::size_t ranks, std::size_t
       tuner->rules.push_back(*rule);
     }
   }
-  log(info, tuning, __FILE__, __LINE__, "collsim: %zu lines of %s are for %zu ranks on %zu nodes",
-      tuner->rules.size(), path, ranks, nodes);
+  log(info, tuning, __FILE_NAME__, __LINE__,
+      "collsim: %zu lines of %s are for %zu ranks on %zu nodes", tuner->rules.size(), path, ranks,
+      nodes);
   return tuner;
 }
 
@@ -127,7 +128,7 @@ int start(void** context, std::size_t ranks, std::size_t nodes, Logger log) noex
   *context = nullptr;
   const char* const path = std::getenv("NCCL_TUNER_CONFIG_FILE");
   if (path == nullptr) {
-    log(warn, tuning, __FILE__, __LINE__,
+    log(warn, tuning, __FILE_NAME__, __LINE__,
         "collsim: NCCL_TUNER_CONFIG_FILE names no file of `collsim crossover --export-tuner`: NCCL "
         "chooses");
     return success;
@@ -135,7 +136,7 @@ int start(void** context, std::size_t ranks, std::size_t nodes, Logger log) noex
   try {
     *context = tuner_of(path, ranks, nodes, log).release();
   } catch (const std::exception& error) {
-    log(warn, tuning, __FILE__, __LINE__, "collsim: %s: %s: NCCL chooses", path, error.what());
+    log(warn, tuning, __FILE_NAME__, __LINE__, "collsim: %s: %s: NCCL chooses", path, error.what());
   }
   return success;
 }

@@ -141,8 +141,7 @@ std::string setting(const ChoiceRow& row, std::string_view variable, const std::
 std::string tuner_file_of(const ChoiceMap& map) {
   std::string text = head_of(map);
   text +=
-      "# NCCL reads it where NCCL_TUNER_PLUGIN is collsim and NCCL_TUNER_CONFIG_FILE names this "
-      "file.\n"
+      "# For libnccl-tuner-collsim.so: NCCL_TUNER_PLUGIN names that, NCCL_TUNER_CONFIG_FILE this.\n"
       "# collective,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks\n";
   for (const ChoiceRow& row : map.rows) {
     text += left_out_of(row);
