@@ -206,5 +206,65 @@ TEST_F(TwoHosts, may_have_two_causes_at_once) {
   EXPECT_LT(found.front().residual, 0.1);
 }
 
+/// What is found to be the matter with an all-reduce within a host that a change was made to, from
+/// 1 KiB to 256 MiB; of causes that look the same, all.
+std::vector<std::string> found_within(const std::string& machine, Rank ranks,
+                                      const Deviation& change) {
+  const Topology topology = load_machine(machine).topology;
+  const Calibration cost = calibration_for(topology);
+  Evidence evidence;
+  EvidenceSeries& series = evidence.series.emplace_back();
+  series.call.ranks = ranks;
+  std::vector<PointIndex> points;
+  for (std::int64_t size = 1 << 10; size <= 256 << 20; size *= 8) {
+    points.push_back({0, series.points.size()});
+    series.points.emplace_back().size.count = size;
+  }
+  const LogPredictor predictor(evidence, topology, cost, default_nccl_version);
+  const auto simulated = predictor.simulate(change, points);
+  if (!simulated) return {};
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    series.points[i].measured.value = std::exp(simulated->log_times[i]);
+  }
+  const auto all = hypotheses_for(predictor.compiler_of(series.call), series.call);
+  const auto groups = group_causes(fit_causes(predictor, all, points, load_spread()), -100);
+  std::vector<std::string> names;
+  for (const FittedCause& cause : groups.front().causes) names.push_back(cause.hypothesis.cause);
+  return names;
+}
+
+// Another process on a GPU makes small calls wait for its turn, and leaves about half of the GPU:
+// that is one cause, whatever it leaves and wherever it is.
+TEST(OneHost, is_told_of_a_gpu_that_is_shared) {
+  struct Shared {
+    std::string machine;
+    Rank ranks = 0;
+    RankFault fault;
+  };
+  const std::vector<Shared> cases{{"hgx-h200-4", 4, {3, microseconds(120), 0.46}},
+                                  {"hgx-h200-4", 4, {0, microseconds(240), 0.52}},
+                                  {"hgx-h200", 8, {5, microseconds(60), 0.5}},
+                                  {"dgx-a100", 8, {2, microseconds(700), 0.48}},
+                                  {"dgx-a100", 4, {1, microseconds(150), 0.55}}};
+  for (const Shared& each : cases) {
+    const auto found = found_within(each.machine, each.ranks, {{}, {{}, {each.fault}}});
+    EXPECT_NE(std::find(found.begin(), found.end(), "shared-gpu"), found.end())
+        << each.machine << " " << each.fault.late.value << ": " << found.front();
+  }
+}
+
+// Half of the speed alone, or lateness alone, is no shared GPU.
+TEST(OneHost, is_told_of_a_slow_or_a_late_rank_alone) {
+  EXPECT_EQ(found_within("hgx-h200-4", 4, {{}, {{}, {{3, {}, 0.5}}}}).front(), "slow-gpu");
+  EXPECT_EQ(found_within("dgx-a100", 8, {{}, {{}, {{2, microseconds(300), 1}}}}).front(),
+            "late-rank");
+}
+
+// What issues calls is slow on all ranks, so that each call takes longer by the same time.
+TEST(OneHost, is_told_of_calls_that_are_issued_late) {
+  const auto found = found_within("hgx-h200-4", 4, {{}, {{}, {}, {{0, microseconds(12), 1}}}});
+  EXPECT_NE(std::find(found.begin(), found.end(), "late-calls"), found.end()) << found.front();
+}
+
 }  // namespace
 }  // namespace collsim

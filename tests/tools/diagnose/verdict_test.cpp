@@ -339,12 +339,15 @@ TEST(CauseGroups, favour_usual_values) {
   EXPECT_DOUBLE_EQ(prior_of(parameter, 0.3), 0);
 }
 
-// A cause with a fitted value must be a whole unit of log-likelihood better.
+// A cause with a fitted value must be a whole unit of log-likelihood better, and of more than seven
+// times by half of the logarithm of their number: of 16 by 1.3863.
 TEST(CauseGroups, price_a_fitted_value) {
   FittedCause cause = cause_of("a", {1}, 3);
   EXPECT_DOUBLE_EQ(score_of(cause), 3);
   cause.hypothesis.parameter = CauseParameter{"at {}", {1}};
   EXPECT_DOUBLE_EQ(score_of(cause), 2);
+  cause.predicted.log_times.assign(16, 1);
+  EXPECT_NEAR(score_of(cause), 3 - 1.3863, 1e-4);
 }
 
 }  // namespace

@@ -175,7 +175,9 @@ class CauseSearch {
     const Evidence& evidence = predictor.evidence();
     const RecordedCall& call = evidence.series[points_.front().series].call;
     hypotheses_ = hypotheses_for(predictor.compiler_of(call), call);
-    weigh_by_facts(*input.facts, evidence.taken_away, hypotheses_);
+    std::map<std::string, std::string> settings = evidence.taken_away;
+    settings.insert(call.variables.begin(), call.variables.end());
+    weigh_by_facts(*input.facts, settings, hypotheses_);
     // What all hosts have, other runs would have had as well.
     constexpr double of_all_hosts = 0.1;
     for (Hypothesis& each : hypotheses_) {

@@ -194,11 +194,19 @@ class Catalogue {
   void add_transports() {
     const std::uint32_t per_node = call_.ranks / call_.nodes;
     if (per_node > 1 && !nccl()->through_host_memory(0, 1)) {
-      add("p2p-disabled", [links = host_links(), &topology = topology_](double share) {
-        Deviation change{{{"NCCL_P2P_DISABLE", "1"}, {"NCCL_NVLS_ENABLE", "0"}}};
+      const std::map<std::string, std::string> off{{"NCCL_P2P_DISABLE", "1"},
+                                                   {"NCCL_NVLS_ENABLE", "0"}};
+      const std::vector<LinkId> links = host_links();
+      add("p2p-disabled", [off, links, &topology = topology_](double share) {
+        Deviation change{off};
         if (share < 1) change.faults = slowed(topology, links, share);
         return change;
       });
+      // A message of the loopback takes some 10 us, and crosses two links of a host and more.
+      const auto over_tcp = [off, links, &topology = topology_](double share) {
+        return Deviation{off, slowed(topology, links, share, microseconds(5))};
+      };
+      if (call_.nodes == 1) add("host-sockets", over_tcp);
     }
     if (call_.nodes == 1 || !has_rdma()) return;
     // A host has one interface for TCP, however many NICs it has for RDMA.
@@ -335,15 +343,29 @@ class Catalogue {
     add("slow-gpu", rank_places(ranks, [](Rank rank, double value) {
           return RankFault{rank, {}, value};
         }));
-    add("slow-gpus", [nodes = call_.nodes](double speed) {
-      Deviation change;
-      for (std::uint32_t node = 0; node < nodes; ++node) {
-        change.faults.hosts.push_back({static_cast<std::int32_t>(node), {}, speed});
-      }
-      return change;
-    });
+    // Two processes take turns on a GPU: each has half of its time, and waits for the other's turn.
+    add("shared-gpu", rank_places(ranks, [](Rank rank, double value) {
+          constexpr double half = 0.5;
+          return RankFault{rank, microseconds(value), half};
+        }));
+    add("slow-gpus", every_host([](double speed) { return HostFault{0, {}, speed}; }));
+    add("late-calls", every_host([](double value) {
+          return HostFault{0, microseconds(value), 1};
+        }));
     if (spread_gpus(topology_, call_.ranks, call_.nodes).empty()) return;
     add("placement", [](double) { return Deviation{{}, {}, true}; });
+  }
+
+  /// The change that makes the ranks of all hosts late or slow.
+  Change every_host(HostFault (*fault_of)(double value)) const {
+    return [nodes = call_.nodes, fault_of](double value) {
+      Deviation change;
+      for (std::uint32_t node = 0; node < nodes; ++node) {
+        change.faults.hosts.push_back(fault_of(value));
+        change.faults.hosts.back().node = static_cast<std::int32_t>(node);
+      }
+      return change;
+    };
   }
 
   bool is_possible(CauseWhere where) const {

@@ -362,7 +362,10 @@ void join_trays(Recording& recording, LogFacts& facts) {
 }
 
 RunShape shape_of(const Recording& recording, const LogFacts& facts) {
-  RunShape shape{std::max(1U, facts.nodes), facts.local_ranks, facts.hosts_of_node};
+  // Without any way inside a host, NCCL takes each rank for a node; a table that lists hosts knows.
+  const bool knows_hosts = recording.names_hosts;
+  RunShape shape{knows_hosts ? 1 : std::max(1U, facts.nodes), knows_hosts ? 0 : facts.local_ranks,
+                 facts.hosts_of_node};
   for (const RecordedRow& row : recording.rows) {
     shape.nodes = std::max(shape.nodes, row.nodes);
     if (row.ranks > 0) shape.per_node = std::max(shape.per_node, row.ranks / row.nodes);
