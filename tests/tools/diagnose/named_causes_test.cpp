@@ -245,7 +245,7 @@ TEST(OneHost, is_told_of_a_gpu_that_is_shared) {
                                   {"hgx-h200-4", 4, {0, microseconds(240), 0.52}},
                                   {"hgx-h200", 8, {5, microseconds(60), 0.5}},
                                   {"dgx-a100", 8, {2, microseconds(700), 0.48}},
-                                  {"dgx-a100", 4, {1, microseconds(150), 0.55}}};
+                                  {"dgx-a100", 4, {1, microseconds(150), 0.52}}};
   for (const Shared& each : cases) {
     const auto found = found_within(each.machine, each.ranks, {{}, {{}, {each.fault}}});
     EXPECT_NE(std::find(found.begin(), found.end(), "shared-gpu"), found.end())
