@@ -109,7 +109,8 @@ Deviation both(Deviation one, const Deviation& other) {
 /// Two causes at once, with one value of each.
 Hypothesis joined(const FittedCause& one, const FittedCause& other, double value,
                   double other_value) {
-  constexpr double rarer = 0.05;  // two at once, beside one
+  // Chosen: one host in twenty that has a fault has a second one, which may be any of twenty.
+  constexpr double rarer = 0.05 / 20;
   const Hypothesis& a = one.hypothesis;
   const Hypothesis& b = other.hypothesis;
   Hypothesis two{

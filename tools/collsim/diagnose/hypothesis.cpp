@@ -152,16 +152,18 @@ Hypothesis hypothesis_of(const CauseRow& row, Change change) {
   made.commonness = row.commonness;
   made.remedy = row.remedy;
   made.destroys = row.destroys;
+  made.is_question = row.is_question;
   made.signs = row.signs;
   return made;
 }
 
 class Catalogue {
  public:
-  Catalogue(const CallCompiler& compiler, const RecordedCall& call)
+  Catalogue(const CallCompiler& compiler, const RecordedCall& call, bool guesses_nics)
       : compiler_(compiler),
         topology_(compiler.topology()),
         call_(call),
+        guesses_nics_(guesses_nics),
         used_(used_links(compiler, {Bytes{64 << 10}, Bytes{64 << 20}})),
         rows_(load_causes()) {}
 
@@ -255,6 +257,7 @@ class Catalogue {
     add("slow-messages", [ports = used_.ports, &topology = topology_](double value) {
       return Deviation{{}, slowed(topology, ports, 1, microseconds(value))};
     });
+    if (guesses_nics_ && has_nic) add_other_nics();
     add_fewer_nics();
     if (!used_.switches.empty()) add("oversubscription", slow_links(topology_, used_.switches));
   }
@@ -265,6 +268,13 @@ class Catalogue {
       names.push_back(nccl()->system().node(net).net.name);
     }
     return names;
+  }
+
+  /// Common rates are powers of two times 25 Gb/s, and so are numbers of NICs.
+  void add_other_nics() {
+    add("other-nics", [ports = used_.ports, &topology = topology_](double times) {
+      return Deviation{{}, slowed(topology, ports, 1 / times)};
+    }).parameter->values = {2, 4, 8, 16, 32};
   }
 
   void add_fewer_nics() {
@@ -381,6 +391,8 @@ class Catalogue {
         return between_hosts && nic_names().size() > 1;
       case CauseWhere::on_pcie:
         return used_.nvlinks.empty();
+      case CauseWhere::guessed_nics:
+        return between_hosts && guesses_nics_;
     }
     return false;
   }
@@ -413,6 +425,7 @@ class Catalogue {
   const CallCompiler& compiler_;
   const Topology& topology_;
   const RecordedCall& call_;
+  bool guesses_nics_;
   UsedLinks used_;
   std::vector<CauseRow> rows_;
   std::vector<Hypothesis> all_;
@@ -445,9 +458,10 @@ double prior_of(const CauseParameter& parameter, double value) {
   return std::log(1 - sure + (is_usual ? sure * anywhere / std::log(most / least) : 0));
 }
 
-std::vector<Hypothesis> hypotheses_for(const CallCompiler& compiler, const RecordedCall& call) {
+std::vector<Hypothesis> hypotheses_for(const CallCompiler& compiler, const RecordedCall& call,
+                                       bool guesses_nics) {
   if (compiler.nccl() == nullptr) return {};
-  return Catalogue(compiler, call).take();
+  return Catalogue(compiler, call, guesses_nics).take();
 }
 
 std::vector<DeviceId> spread_gpus(const Topology& topology, Rank ranks, std::uint32_t nodes) {

@@ -209,6 +209,7 @@ GuessedMachine shipped(const std::string& name) {
 GuessedMachine made_of(ComposedMachine composed) {
   GuessedMachine machine{composed.parts.name, compose(composed.parts, composed.nodes), {}, {}};
   machine.guesses = composed.guesses;
+  machine.guesses_nics = composed.guesses_nics;
   machine.composed = std::move(composed);
   return machine;
 }
@@ -275,6 +276,7 @@ GuessedMachine guessed_cluster(const Recording& recording, const LogFacts& facts
   if (names.size() > 1) machine.guesses.push_back(fmt::format("of {}", fmt::join(names, ", ")));
   if (!names_nics) machine.guesses.emplace_back("number and rate of the NICs");
   if (!knows_network) machine.guesses.emplace_back("the network between hosts");
+  machine.guesses_nics = !names_nics || facts.nic_rate.value <= 0;
   return machine;
 }
 
