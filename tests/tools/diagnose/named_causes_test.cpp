@@ -159,6 +159,29 @@ TEST_F(TwoHosts, count_the_nics_that_a_setting_names) {
   }
 }
 
+// NICs of another number or rate than was guessed are likelier than that all of them are slow, and
+// no fault, up to a percent of noise. A machine that is known has no such question.
+TEST_F(TwoHosts, are_asked_for_nics_that_were_guessed) {
+  const RecordedCall& call = evidence.series[0].call;
+  const auto all = hypotheses_for(predictor.compiler_of(call), call, true);
+  for (const double fewer : {2.0, 4.0, 8.0}) {
+    for (const double noise : {-0.01, 0.0, 0.01}) {
+      measure(named(all, "other-nics").change(fewer));
+      double sign = 1;
+      for (EvidencePoint& point : evidence.series[0].points) {
+        point.measured.value *= 1 + sign * noise;
+        sign = -sign;
+      }
+      const auto found = group_causes(fit_causes(predictor, all, points, load_spread()), -100);
+      const FittedCause& first = found.front().causes.front();
+      EXPECT_EQ(first.hypothesis.cause, "other-nics") << fewer << " " << noise;
+      EXPECT_TRUE(first.hypothesis.is_question);
+      EXPECT_EQ(first.value, fewer) << noise;
+    }
+  }
+  for (const Hypothesis& each : hypotheses()) EXPECT_FALSE(each.is_question) << each.cause;
+}
+
 // One NIC is used, and times are half as long again as predicted, which other causes fit better.
 TEST_F(TwoHosts, are_told_first_what_the_log_shows) {
   const Hypothesis fewer = named(hypotheses(), "fewer-nics");
