@@ -159,6 +159,29 @@ TEST_F(TwoHosts, count_the_nics_that_a_setting_names) {
   }
 }
 
+// NICs of another number or rate than was guessed are likelier than that all of them are slow, and
+// no fault, up to a percent of noise. A machine that is known has no such question.
+TEST_F(TwoHosts, are_asked_for_nics_that_were_guessed) {
+  const RecordedCall& call = evidence.series[0].call;
+  const auto all = hypotheses_for(predictor.compiler_of(call), call, true);
+  for (const double fewer : {2.0, 4.0, 8.0}) {
+    for (const double noise : {-0.01, 0.0, 0.01}) {
+      measure(named(all, "other-nics").change(fewer));
+      double sign = 1;
+      for (EvidencePoint& point : evidence.series[0].points) {
+        point.measured.value *= 1 + sign * noise;
+        sign = -sign;
+      }
+      const auto found = group_causes(fit_causes(predictor, all, points, load_spread()), -100);
+      const FittedCause& first = found.front().causes.front();
+      EXPECT_EQ(first.hypothesis.cause, "other-nics") << fewer << " " << noise;
+      EXPECT_TRUE(first.hypothesis.is_question);
+      EXPECT_EQ(first.value, fewer) << noise;
+    }
+  }
+  for (const Hypothesis& each : hypotheses()) EXPECT_FALSE(each.is_question) << each.cause;
+}
+
 // One NIC is used, and times are half as long again as predicted, which other causes fit better.
 TEST_F(TwoHosts, are_told_first_what_the_log_shows) {
   const Hypothesis fewer = named(hypotheses(), "fewer-nics");
@@ -204,6 +227,66 @@ TEST_F(TwoHosts, may_have_two_causes_at_once) {
   EXPECT_NE(found.front().hypothesis.cause.find('+'), std::string::npos)
       << found.front().hypothesis.text;
   EXPECT_LT(found.front().residual, 0.1);
+}
+
+/// What is found to be the matter with an all-reduce within a host that a change was made to, from
+/// 1 KiB to 256 MiB; of causes that look the same, all.
+std::vector<std::string> found_within(const std::string& machine, Rank ranks,
+                                      const Deviation& change) {
+  const Topology topology = load_machine(machine).topology;
+  const Calibration cost = calibration_for(topology);
+  Evidence evidence;
+  EvidenceSeries& series = evidence.series.emplace_back();
+  series.call.ranks = ranks;
+  std::vector<PointIndex> points;
+  for (std::int64_t size = 1 << 10; size <= 256 << 20; size *= 8) {
+    points.push_back({0, series.points.size()});
+    series.points.emplace_back().size.count = size;
+  }
+  const LogPredictor predictor(evidence, topology, cost, default_nccl_version);
+  const auto simulated = predictor.simulate(change, points);
+  if (!simulated) return {};
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    series.points[i].measured.value = std::exp(simulated->log_times[i]);
+  }
+  const auto all = hypotheses_for(predictor.compiler_of(series.call), series.call);
+  const auto groups = group_causes(fit_causes(predictor, all, points, load_spread()), -100);
+  std::vector<std::string> names;
+  for (const FittedCause& cause : groups.front().causes) names.push_back(cause.hypothesis.cause);
+  return names;
+}
+
+// Another process on a GPU makes small calls wait for its turn, and leaves about half of the GPU:
+// that is one cause, whatever it leaves and wherever it is.
+TEST(OneHost, is_told_of_a_gpu_that_is_shared) {
+  struct Shared {
+    std::string machine;
+    Rank ranks = 0;
+    RankFault fault;
+  };
+  const std::vector<Shared> cases{{"hgx-h200-4", 4, {3, microseconds(120), 0.46}},
+                                  {"hgx-h200-4", 4, {0, microseconds(240), 0.52}},
+                                  {"hgx-h200", 8, {5, microseconds(60), 0.5}},
+                                  {"dgx-a100", 8, {2, microseconds(700), 0.48}},
+                                  {"dgx-a100", 4, {1, microseconds(150), 0.52}}};
+  for (const Shared& each : cases) {
+    const auto found = found_within(each.machine, each.ranks, {{}, {{}, {each.fault}}});
+    EXPECT_NE(std::find(found.begin(), found.end(), "shared-gpu"), found.end())
+        << each.machine << " " << each.fault.late.value << ": " << found.front();
+  }
+}
+
+// Half of the speed alone, or lateness alone, is no shared GPU.
+TEST(OneHost, is_told_of_a_slow_or_a_late_rank_alone) {
+  EXPECT_EQ(found_within("hgx-h200-4", 4, {{}, {{}, {{3, {}, 0.5}}}}).front(), "slow-gpu");
+  EXPECT_EQ(found_within("dgx-a100", 8, {{}, {{}, {{2, microseconds(300), 1}}}}).front(),
+            "late-rank");
+}
+
+// What issues calls is slow on all ranks, so that each call takes longer by the same time.
+TEST(OneHost, is_told_of_calls_that_are_issued_late) {
+  const auto found = found_within("hgx-h200-4", 4, {{}, {{}, {}, {{0, microseconds(12), 1}}}});
+  EXPECT_NE(std::find(found.begin(), found.end(), "late-calls"), found.end()) << found.front();
 }
 
 }  // namespace

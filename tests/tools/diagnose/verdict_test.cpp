@@ -53,6 +53,34 @@ TEST(Spread, is_the_slow_end_of_the_range_of_such_predictions) {
   EXPECT_NEAR(widened(spread, 2).healthy(Trust::derived, "nvlink", call), 2 * std::log(1.5), 1e-9);
 }
 
+// Nine of ten are below 1.5 times and above 0.9 times what is predicted, each 1.2816 deviations
+// away; over InfiniBand 0.35 of the slow half, whatever the release. Without ranges both sides are
+// the model's error.
+TEST(Spread, has_two_sides) {
+  const Spread spread = spread_with_ranges();
+  constexpr Bytes call{64 << 20};
+  const SidedError nvlink = spread.sided_error(Trust::derived, "nvlink", call);
+  EXPECT_NEAR(nvlink.slower, std::log(1.5) / 1.2816, 1e-9);
+  EXPECT_NEAR(nvlink.faster, -std::log(0.9) / 1.2816, 1e-9);
+  Spread other = spread;
+  other.knows_release = false;
+  EXPECT_NEAR(other.sided_error(Trust::derived, "ib", call).slower, 0.2838 / 1.2816, 1e-4);
+  EXPECT_EQ(simple_spread().sided_error(Trust::derived, "ib", call).faster,
+            simple_spread().model_error(Trust::derived, call));
+}
+
+// Two sizes of RoCE, say, that may take 2.7 times as long as predicted but no less than 0.9: as far
+// off to the fast side is far less likely.
+TEST(LogLikelihood, is_less_on_the_narrow_side) {
+  Spread spread = simple_spread();
+  spread.ranges.ends = {};
+  spread.ranges.classes = {{Trust::guessed, "any", {{0.9, 2.7}}, 1, 1}};
+  const std::vector<ResidualPlace> places{{Bytes{64 << 20}, Trust::guessed, 0},
+                                          {Bytes{256 << 20}, Trust::guessed, 0}};
+  EXPECT_GT(log_likelihood(std::vector{0.6, 0.6}, places, spread),
+            log_likelihood(std::vector{-0.6, -0.6}, places, spread) + 3);
+}
+
 // Over InfiniBand 0.35 of it, as a logarithm, where the rules are those of the release that ran:
 // 0.35 * ln(2.25) = 0.2838. By those of another one all of it, and twice as much.
 TEST(Spread, over_infiniband_is_that_of_known_releases) {
@@ -339,12 +367,15 @@ TEST(CauseGroups, favour_usual_values) {
   EXPECT_DOUBLE_EQ(prior_of(parameter, 0.3), 0);
 }
 
-// A cause with a fitted value must be a whole unit of log-likelihood better.
+// A cause with a fitted value must be a whole unit of log-likelihood better, and of more than seven
+// times by half of the logarithm of their number: of 16 by 1.3863.
 TEST(CauseGroups, price_a_fitted_value) {
   FittedCause cause = cause_of("a", {1}, 3);
   EXPECT_DOUBLE_EQ(score_of(cause), 3);
   cause.hypothesis.parameter = CauseParameter{"at {}", {1}};
   EXPECT_DOUBLE_EQ(score_of(cause), 2);
+  cause.predicted.log_times.assign(16, 1);
+  EXPECT_NEAR(score_of(cause), 3 - 1.3863, 1e-4);
 }
 
 }  // namespace

@@ -109,7 +109,8 @@ Deviation both(Deviation one, const Deviation& other) {
 /// Two causes at once, with one value of each.
 Hypothesis joined(const FittedCause& one, const FittedCause& other, double value,
                   double other_value) {
-  constexpr double rarer = 0.05;  // two at once, beside one
+  // Chosen: one host in twenty that has a fault has a second one, which may be any of twenty.
+  constexpr double rarer = 0.05 / 20;
   const Hypothesis& a = one.hypothesis;
   const Hypothesis& b = other.hypothesis;
   Hypothesis two{
@@ -123,6 +124,12 @@ Hypothesis joined(const FittedCause& one, const FittedCause& other, double value
   two.destroys = a.destroys || b.destroys;
   two.remedy = a.remedy.empty() || b.remedy.empty() ? "" : a.remedy + "; and " + b.remedy;
   return two;
+}
+
+/// Whether it makes ranks late or slow.
+bool acts_on_ranks(const FittedCause& cause) {
+  const MachineFaults faults = cause.hypothesis.change(cause.value).faults;
+  return !faults.ranks.empty() || !faults.hosts.empty();
 }
 
 /// The values to try of a fitted cause: its own, and those of its parameter that leave more.
@@ -181,6 +188,8 @@ std::optional<FittedCause> fit_two(const ValueFit& fit, const std::vector<Fitted
   std::optional<FittedCause> best;
   for (std::size_t i = 0; i < likely.size(); ++i) {
     for (std::size_t j = i + 1; j < likely.size(); ++j) {
+      // Ranks that are late and slow have one cause, a GPU that is shared.
+      if (acts_on_ranks(*likely[i]) && acts_on_ranks(*likely[j])) continue;
       auto fitted = fit_pair(fit, *likely[i], *likely[j]);
       const bool is_better = fitted && (!best || score_of(*fitted) > score_of(*best));
       if (is_better) best = std::move(fitted);

@@ -85,8 +85,8 @@ CauseSigns read_signs(const YamlMapping& row) {
 }
 
 CauseWhere read_where(const YamlMapping& row) {
-  constexpr std::array<std::string_view, 5> words{"anywhere", "with rdma", "without rdma",
-                                                  "with nics", "on pcie"};
+  constexpr std::array<std::string_view, 6> words{"anywhere",  "with rdma", "without rdma",
+                                                  "with nics", "on pcie",   "guessed nics"};
   const auto value = row.find("where");
   if (!value) return CauseWhere::anywhere;
   const auto* const found = std::find(words.begin(), words.end(), value->string());
@@ -97,9 +97,10 @@ CauseWhere read_where(const YamlMapping& row) {
 }
 
 CauseRow read_row(const YamlValue& value, const YamlMapping& share) {
-  const YamlMapping keys = value.mapping(
-      {"cause", "text", "check", "remedy", "common", "value", "count", "settings", "lines",
-       "counts", "names", "like", "weight", "where", "usual", "usual_of_one_nic", "destroys"});
+  const YamlMapping keys =
+      value.mapping({"cause", "text", "check", "remedy", "common", "value", "count", "settings",
+                     "lines", "counts", "names", "like", "weight", "where", "usual",
+                     "usual_of_one_nic", "destroys", "question"});
   CauseRow row;
   row.cause = keys.at("cause").string();
   row.text = keys.at("text").string();
@@ -107,6 +108,8 @@ CauseRow read_row(const YamlValue& value, const YamlMapping& share) {
   row.remedy = keys.at("remedy").string();
   const auto destroys = keys.find("destroys");
   row.destroys = destroys && destroys->boolean();
+  const auto question = keys.find("question");
+  row.is_question = question && question->boolean();
   row.commonness = number_or(keys, "common", 1);
   row.parameter = read_parameter(keys, share);
   row.signs = read_signs(keys);

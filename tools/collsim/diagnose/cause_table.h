@@ -48,7 +48,14 @@ struct CauseSigns {
 };
 
 /// Where a cause that is simulated as another one is possible.
-enum class CauseWhere : std::uint8_t { anywhere, with_rdma, without_rdma, with_nics, on_pcie };
+enum class CauseWhere : std::uint8_t {
+  anywhere,
+  with_rdma,
+  without_rdma,
+  with_nics,
+  on_pcie,
+  guessed_nics,
+};
 
 /// One row of the table of causes; models/data/causes.yaml says what each field is.
 struct CauseRow {
@@ -56,7 +63,8 @@ struct CauseRow {
   std::string text;
   std::string check;
   std::string remedy;
-  bool destroys = false;  ///< whether the remedy ends work or opens a host
+  bool destroys = false;     ///< whether the remedy ends work or opens a host
+  bool is_question = false;  ///< whether it is no fault, but another machine than was guessed
   double commonness = 1;
   std::optional<CauseParameter> parameter;
   CauseSigns signs;

@@ -174,8 +174,10 @@ class CauseSearch {
         points_(chosen_points(sizes, predictor.evidence(), input.max_points)) {
     const Evidence& evidence = predictor.evidence();
     const RecordedCall& call = evidence.series[points_.front().series].call;
-    hypotheses_ = hypotheses_for(predictor.compiler_of(call), call);
-    weigh_by_facts(*input.facts, evidence.taken_away, hypotheses_);
+    hypotheses_ = hypotheses_for(predictor.compiler_of(call), call, input.guesses_nics);
+    std::map<std::string, std::string> settings = evidence.taken_away;
+    settings.insert(call.variables.begin(), call.variables.end());
+    weigh_by_facts(*input.facts, settings, hypotheses_);
     // What all hosts have, other runs would have had as well.
     constexpr double of_all_hosts = 0.1;
     for (Hypothesis& each : hypotheses_) {
@@ -186,12 +188,11 @@ class CauseSearch {
   /// Whether a cause that the log shows (a line, a setting) fits its times better than no cause,
   /// and makes them slower by more than a tenth.
   bool is_shown() const {
-    constexpr double shown = 10;  // times as likely as others
     constexpr double better = 2;  // of the log-likelihood
     constexpr double slower = 0.1;
     std::vector<Hypothesis> few;
     std::copy_if(hypotheses_.begin(), hypotheses_.end(), std::back_inserter(few),
-                 [](const Hypothesis& each) { return each.weight >= shown; });
+                 [](const Hypothesis& each) { return collsim::is_shown(each); });
     if (few.empty()) return false;
     const auto healthy = predictor_.simulate({}, points_);
     if (!healthy) return false;
@@ -236,6 +237,16 @@ class CauseSearch {
       residuals[i] /= std::hypot(spread_.noise(cause.predicted.places[i].size), of_simulation);
     }
     return median_size(std::move(residuals)) < deviations && cause.log_likelihood > none + better;
+  }
+
+  /// Whether the log has the rate that a question asks for: any, or a common one of NICs. Then the
+  /// times that bandwidth bounds are met up to what plateaus of healthy runs differ by, which have
+  /// 0.93 to 0.98 of their NICs' rate.
+  bool is_met_by(const FittedCause& cause) const {
+    constexpr double of_plateaus = 0.05;
+    if (cause.hypothesis.parameter->continuous) return true;
+    const std::vector<double> large = large_of(residuals_of(cause.predicted), cause.predicted);
+    return !large.empty() && median_size(large) < of_plateaus;
   }
 
   std::vector<CauseGroup> groups(bool has_unpriced) const {
@@ -400,6 +411,9 @@ std::optional<RemedyGain> gain_of(const FittedCause& cause, const Diagnosis& dia
 
 namespace {
 
+/// From so likely on another machine than the guessed one is taken to be the log's.
+constexpr double likely_machine = 0.5;
+
 /// Looks for causes of a log that is not healthy, or is so but odd; what they show is part of the
 /// verdict.
 void add_causes(const CauseSearch& search, const LogPredictor& predictor, Diagnosis& diagnosis) {
@@ -420,6 +434,13 @@ void add_causes(const CauseSearch& search, const LogPredictor& predictor, Diagno
   diagnosis.likelihood_of_none = 1;
   for (const CauseGroup& group : diagnosis.causes) diagnosis.likelihood_of_none -= group.likelihood;
   diagnosis.next = next_of(predictor, diagnosis);
+  const FittedCause* const first = likeliest_cause(diagnosis);
+  if (first == nullptr || !first->hypothesis.is_question || !search.is_met_by(*first)) return;
+  if (diagnosis.causes.front().likelihood < likely_machine) return;
+  diagnosis.verdict = Verdict::healthy;
+  diagnosis.reason =
+      fmt::format("as it should be if {}; {}", describe(first->hypothesis, first->value),
+                  first->hypothesis.check);
 }
 
 }  // namespace

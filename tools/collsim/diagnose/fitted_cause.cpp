@@ -12,8 +12,10 @@ double prior_of(const FittedCause& cause) {
 }
 
 double score_of(const FittedCause& cause) {
-  // A fitted value can follow noise: it must earn what it adds (half of Akaike's criterion).
-  const double price = fitted_numbers(cause.hypothesis);
+  // A fitted value can follow noise: it must earn what it adds, by Akaike's criterion, or Schwarz's
+  // where that asks for more.
+  const auto points = static_cast<double>(cause.predicted.log_times.size());
+  const double price = fitted_numbers(cause.hypothesis) * std::max(1.0, 0.5 * std::log(points));
   return cause.log_likelihood + prior_of(cause) + std::log(cause.hypothesis.place_share) - price;
 }
 

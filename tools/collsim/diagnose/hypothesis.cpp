@@ -152,16 +152,18 @@ Hypothesis hypothesis_of(const CauseRow& row, Change change) {
   made.commonness = row.commonness;
   made.remedy = row.remedy;
   made.destroys = row.destroys;
+  made.is_question = row.is_question;
   made.signs = row.signs;
   return made;
 }
 
 class Catalogue {
  public:
-  Catalogue(const CallCompiler& compiler, const RecordedCall& call)
+  Catalogue(const CallCompiler& compiler, const RecordedCall& call, bool guesses_nics)
       : compiler_(compiler),
         topology_(compiler.topology()),
         call_(call),
+        guesses_nics_(guesses_nics),
         used_(used_links(compiler, {Bytes{64 << 10}, Bytes{64 << 20}})),
         rows_(load_causes()) {}
 
@@ -194,11 +196,19 @@ class Catalogue {
   void add_transports() {
     const std::uint32_t per_node = call_.ranks / call_.nodes;
     if (per_node > 1 && !nccl()->through_host_memory(0, 1)) {
-      add("p2p-disabled", [links = host_links(), &topology = topology_](double share) {
-        Deviation change{{{"NCCL_P2P_DISABLE", "1"}, {"NCCL_NVLS_ENABLE", "0"}}};
+      const std::map<std::string, std::string> off{{"NCCL_P2P_DISABLE", "1"},
+                                                   {"NCCL_NVLS_ENABLE", "0"}};
+      const std::vector<LinkId> links = host_links();
+      add("p2p-disabled", [off, links, &topology = topology_](double share) {
+        Deviation change{off};
         if (share < 1) change.faults = slowed(topology, links, share);
         return change;
       });
+      // A message of the loopback takes some 10 us, and crosses two links of a host and more.
+      const auto over_tcp = [off, links, &topology = topology_](double share) {
+        return Deviation{off, slowed(topology, links, share, microseconds(5))};
+      };
+      if (call_.nodes == 1) add("host-sockets", over_tcp);
     }
     if (call_.nodes == 1 || !has_rdma()) return;
     // A host has one interface for TCP, however many NICs it has for RDMA.
@@ -247,6 +257,7 @@ class Catalogue {
     add("slow-messages", [ports = used_.ports, &topology = topology_](double value) {
       return Deviation{{}, slowed(topology, ports, 1, microseconds(value))};
     });
+    if (guesses_nics_ && has_nic) add_other_nics();
     add_fewer_nics();
     if (!used_.switches.empty()) add("oversubscription", slow_links(topology_, used_.switches));
   }
@@ -257,6 +268,13 @@ class Catalogue {
       names.push_back(nccl()->system().node(net).net.name);
     }
     return names;
+  }
+
+  /// Common rates are powers of two times 25 Gb/s, and so are numbers of NICs.
+  void add_other_nics() {
+    add("other-nics", [ports = used_.ports, &topology = topology_](double times) {
+      return Deviation{{}, slowed(topology, ports, 1 / times)};
+    }).parameter->values = {2, 4, 8, 16, 32};
   }
 
   void add_fewer_nics() {
@@ -335,15 +353,29 @@ class Catalogue {
     add("slow-gpu", rank_places(ranks, [](Rank rank, double value) {
           return RankFault{rank, {}, value};
         }));
-    add("slow-gpus", [nodes = call_.nodes](double speed) {
-      Deviation change;
-      for (std::uint32_t node = 0; node < nodes; ++node) {
-        change.faults.hosts.push_back({static_cast<std::int32_t>(node), {}, speed});
-      }
-      return change;
-    });
+    // Two processes take turns on a GPU: each has half of its time, and waits for the other's turn.
+    add("shared-gpu", rank_places(ranks, [](Rank rank, double value) {
+          constexpr double half = 0.5;
+          return RankFault{rank, microseconds(value), half};
+        }));
+    add("slow-gpus", every_host([](double speed) { return HostFault{0, {}, speed}; }));
+    add("late-calls", every_host([](double value) {
+          return HostFault{0, microseconds(value), 1};
+        }));
     if (spread_gpus(topology_, call_.ranks, call_.nodes).empty()) return;
     add("placement", [](double) { return Deviation{{}, {}, true}; });
+  }
+
+  /// The change that makes the ranks of all hosts late or slow.
+  Change every_host(HostFault (*fault_of)(double value)) const {
+    return [nodes = call_.nodes, fault_of](double value) {
+      Deviation change;
+      for (std::uint32_t node = 0; node < nodes; ++node) {
+        change.faults.hosts.push_back(fault_of(value));
+        change.faults.hosts.back().node = static_cast<std::int32_t>(node);
+      }
+      return change;
+    };
   }
 
   bool is_possible(CauseWhere where) const {
@@ -359,6 +391,8 @@ class Catalogue {
         return between_hosts && nic_names().size() > 1;
       case CauseWhere::on_pcie:
         return used_.nvlinks.empty();
+      case CauseWhere::guessed_nics:
+        return between_hosts && guesses_nics_;
     }
     return false;
   }
@@ -391,6 +425,7 @@ class Catalogue {
   const CallCompiler& compiler_;
   const Topology& topology_;
   const RecordedCall& call_;
+  bool guesses_nics_;
   UsedLinks used_;
   std::vector<CauseRow> rows_;
   std::vector<Hypothesis> all_;
@@ -423,9 +458,10 @@ double prior_of(const CauseParameter& parameter, double value) {
   return std::log(1 - sure + (is_usual ? sure * anywhere / std::log(most / least) : 0));
 }
 
-std::vector<Hypothesis> hypotheses_for(const CallCompiler& compiler, const RecordedCall& call) {
+std::vector<Hypothesis> hypotheses_for(const CallCompiler& compiler, const RecordedCall& call,
+                                       bool guesses_nics) {
   if (compiler.nccl() == nullptr) return {};
-  return Catalogue(compiler, call).take();
+  return Catalogue(compiler, call, guesses_nics).take();
 }
 
 std::vector<DeviceId> spread_gpus(const Topology& topology, Rank ranks, std::uint32_t nodes) {

@@ -48,11 +48,12 @@ struct Hypothesis {
   std::string place{};               ///< the one that `change` acts in, where it is one of several
   std::vector<std::string> alike{};  ///< names of the places that play its part, itself among them
   double place_share = 1;            ///< of all places, those
-  std::string effect{};   ///< causes with the same one are simulated alike; empty: like no other
-  std::string remedy{};   ///< what cures it
-  bool destroys = false;  ///< whether that ends work or opens a host
-  int more_numbers = 0;   ///< that were fitted beside `parameter`
-  CauseSigns signs{};     ///< in logs and settings
+  std::string effect{};      ///< causes with the same one are simulated alike; empty: like no other
+  std::string remedy{};      ///< what cures it
+  bool destroys = false;     ///< whether that ends work or opens a host
+  bool is_question = false;  ///< whether it is no fault, but another machine than was guessed
+  int more_numbers = 0;      ///< that were fitted beside `parameter`
+  CauseSigns signs{};        ///< in logs and settings
 };
 
 /// Whether the log shows a cause: it has that weight, of which a rare cause has a tenth.
@@ -69,8 +70,10 @@ std::string describe(const Hypothesis& hypothesis, double value);
 
 /// The causes that a call on a machine can have, as the table of causes describes them: those that
 /// are simulated by themselves, then those that are simulated as one of them is, which hosts have
-/// for other reasons. `compiler` is of the call on the healthy machine.
-std::vector<Hypothesis> hypotheses_for(const CallCompiler& compiler, const RecordedCall& call);
+/// for other reasons. `compiler` is of the call on the healthy machine. `guesses_nics`: its NICs
+/// are a guess, so that others than those are possible as well.
+std::vector<Hypothesis> hypotheses_for(const CallCompiler& compiler, const RecordedCall& call,
+                                       bool guesses_nics = false);
 
 /// Weighs causes by what the log says: lines that show a cause or exclude it, and settings that
 /// make it.

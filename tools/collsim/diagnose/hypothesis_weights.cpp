@@ -45,6 +45,7 @@ std::map<std::string_view, bool> lines_of(const LogFacts& facts) {
       {"through shm", lines(facts, LogTransport::host_memory) > 0},
       {"through p2p", lines(facts, LogTransport::peer_to_peer) > 0},
       {"no ib device", facts.no_ib_device},
+      {"through tcp", lines(facts, LogTransport::sockets) > 0},
       {"tcp", lines(facts, LogTransport::sockets) > 0 || facts.network == "Socket"},
       {"rdma", direct + staged > 0},
       {"too far", facts.too_far.count > 0},

@@ -156,6 +156,7 @@ struct CachedMachine {
   Topology topology;
   double widening = 1;  ///< of what predictions of it are off by
   std::vector<std::string> guesses{};
+  bool guesses_nics = false;
   std::map<NcclVersion, HealthyTimes> healthy{};
 };
 
@@ -240,7 +241,7 @@ class LogDiagnoser {
     std::vector<std::string> others;
     const bool searched = std::exchange(find_causes, false);
     for (GuessedMachine& guessed : machines_of_unnamed_gpus(log.recording, log.facts, hints(log))) {
-      CachedMachine machine{std::move(guessed.topology), guessed.widening(), {}, {}};
+      CachedMachine machine{std::move(guessed.topology), guessed.widening()};
       DiagnosedLog diagnosed = diagnose_on(log, machine);
       const double ratio = ratio_of(diagnosed.diagnosis);
       const bool is_too_fast = diagnosed.diagnosis.verdict > Verdict::low;
@@ -273,7 +274,8 @@ class LogDiagnoser {
       if (log.recording.topology.empty() || guessed.composed) say(log, guessed);
       if (values_.contains("keep")) keep(guessed);
       const double widening = guessed.widening();
-      return CachedMachine{std::move(guessed.topology), widening, std::move(guessed.guesses)};
+      return CachedMachine{std::move(guessed.topology), widening, std::move(guessed.guesses),
+                           guessed.guesses_nics};
     });
   }
 
@@ -321,6 +323,7 @@ class LogDiagnoser {
                          &cost,      release.version, release.is_logged};
     input.find_causes = find_causes;
     input.widening = machine.widening;
+    input.guesses_nics = machine.guesses_nics;
     input.one_is_slow = one_is_slow;
     input.known = &machine.healthy[release.version];
     diagnosed.diagnosis = diagnose(input, spread_);

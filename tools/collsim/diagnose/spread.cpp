@@ -72,12 +72,22 @@ constexpr double share_of_known_release = 0.35;
 
 }  // namespace
 
-double Spread::slower(Trust trust, std::string_view medium, Bytes size) const {
+SidedError Spread::sided_error(Trust trust, std::string_view medium, Bytes size) const {
   const auto range = error_range(ranges, trust, medium, size);
-  if (!range) return total(trust, size);
-  const bool is_narrow = medium == "ib" && size >= bandwidth_bound && knows_release;
+  if (!range) return {model_error(trust, size), model_error(trust, size)};
+  const bool is_narrow = medium == "ib" && size >= bandwidth_bound;
   const double slow_half = std::max(0.0, std::log(range->high)) / nine_of_ten;
-  return std::hypot((is_narrow ? share_of_known_release : 1) * slow_half, noise(size));
+  const double fast_half = std::max(0.0, -std::log(range->low)) / nine_of_ten;
+  return {(is_narrow ? share_of_known_release : 1) * slow_half,
+          std::max(fast_half, error_of_exact)};
+}
+
+double Spread::slower(Trust trust, std::string_view medium, Bytes size) const {
+  // The range of such calls has the errors of releases whose rules are not known.
+  const bool is_whole = medium == "ib" && size >= bandwidth_bound && !knows_release &&
+                        error_range(ranges, trust, medium, size).has_value();
+  const double error = sided_error(trust, medium, size).slower;
+  return std::hypot(is_whole ? error / share_of_known_release : error, noise(size));
 }
 
 double Spread::healthy(Trust trust, std::string_view medium, Bytes size) const {
@@ -239,20 +249,20 @@ constexpr std::array widths{Width{1, 0.67}, Width{1.0 / 3, 0.2}, Width{0.1, 0.1}
 
 double log_likelihood(std::span<const double> residuals, std::span<const ResidualPlace> places,
                       const Spread& spread, int fitted) {
-  // What small calls take is the host's as much as a cause's, so they weigh by the range of such
-  // calls. Large ones are bound by bandwidth, which the right cause predicts to the model's error.
+  // Two halves of normal distributions that meet at the predicted time.
   std::vector<double> errors;
-  for (const ResidualPlace& place : places) {
-    const double error = spread.model_error(place.trust, place.size);
-    const bool is_wide = place.size < bandwidth_bound && !spread.ranges.classes.empty();
-    errors.push_back(is_wide ? std::max(error, spread.slower(place.trust, place.medium, place.size))
-                             : error);
+  double halves = 0;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const ResidualPlace& place = places[i];
+    const SidedError sided = spread.sided_error(place.trust, place.medium, place.size);
+    errors.push_back(residuals[i] > 0 ? sided.slower : sided.faster);
+    halves += std::log(2 * errors.back() / (sided.slower + sided.faster));
   }
   std::vector<double> densities;
   for (const Width& width : widths) {
     std::vector<double> narrower = errors;
     for (double& error : narrower) error *= width.times;
-    densities.push_back(std::log(width.weight) + fitted * std::log(width.times) +
+    densities.push_back(halves + std::log(width.weight) + fitted * std::log(width.times) +
                         log_density(residuals, places, narrower, spread));
   }
   const double most = *std::max_element(densities.begin(), densities.end());

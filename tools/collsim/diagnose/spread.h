@@ -28,6 +28,13 @@ struct Outliers {
   double times = 1;
 };
 
+/// Standard deviations of a prediction's error, as logarithms: of times that are slower than
+/// predicted, and of those that are faster.
+struct SidedError {
+  double slower = 0;
+  double faster = 0;
+};
+
 /// How far a measured time may be from the predicted one on a healthy machine.
 struct Spread {
   std::vector<TrustError> errors;  ///< of predictions, by class of trust
@@ -42,6 +49,9 @@ struct Spread {
   /// Standard deviation of the prediction's error, as a logarithm: that of a normal distribution
   /// with the known median of absolute errors. Next to none for exact ones.
   double model_error(Trust trust, Bytes size) const;
+  /// By the range of such predictions, whose tenth and ninth tenth are these times 1.28; by
+  /// model_error() where the table has none.
+  SidedError sided_error(Trust trust, std::string_view medium, Bytes size) const;
   /// Of both together.
   double total(Trust trust, Bytes size) const;
   /// How much slower than predicted a time may be and still be healthy, as a logarithm: nine of
@@ -80,11 +90,11 @@ struct ResidualPlace {
 /// all have in common. Errors of predictions of near sizes are alike, with a length of six
 /// doublings; those of other series half as much. A multivariate t distribution with five degrees
 /// of freedom: single calibrations are far worse than their class; and some are far better, so that
-/// it is a mixture of three widths. Small calls are off by as much as nine of ten of their class
-/// are, since their hosts differ; large ones by the model's error. Single times that
-/// Spread::outliers makes likelier to be far off by noise are taken to be so. `fitted`: so many
-/// numbers were fitted to the residuals, each of which comes near by chance the less, the narrower
-/// the width.
+/// it is a mixture of three widths. Each is off by as much as nine of ten
+/// of its class are, to the slow side and to the fast one (Spread::sided_error()). Single times
+/// that Spread::outliers makes likelier to be far off by noise are taken to be so. `fitted`: so
+/// many numbers were fitted to the residuals, each of which comes near by chance the less, the
+/// narrower the width.
 double log_likelihood(std::span<const double> residuals, std::span<const ResidualPlace> places,
                       const Spread& spread, int fitted = 0);
 

@@ -326,9 +326,7 @@ ValueFit::Judge ValueFit::judge_by_estimates(const Hypothesis& hypothesis,
 }
 
 double ValueFit::error(const ResidualPlace& place) const {
-  const double error = spread_.model_error(place.trust, place.size);
-  if (place.size >= bandwidth_bound) return error;
-  return std::max(error, spread_.slower(place.trust, place.medium, place.size));
+  return spread_.sided_error(place.trust, place.medium, place.size).slower;
 }
 
 /// A cause that has data wait for another part makes no prediction surer than the healthy one is.

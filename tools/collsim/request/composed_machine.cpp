@@ -134,7 +134,11 @@ class Composer {
   }
 
  private:
-  void guess(std::string what) { machine_.guesses.push_back(std::move(what)); }
+  /// What is guessed here is of NICs and their network.
+  void guess(std::string what) {
+    machine_.guesses.push_back(std::move(what));
+    machine_.guesses_nics = true;
+  }
 
   void set_nics() {
     NodeTemplate& node = machine_.parts.node;

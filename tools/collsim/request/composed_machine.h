@@ -45,6 +45,7 @@ struct ComposedMachine {
   MachineParts parts;
   std::uint32_t nodes = 1;
   std::vector<std::string> guesses;  ///< what neither the log nor a person says, a phrase each
+  bool guesses_nics = false;         ///< their number, rate or kind is among the guesses
   std::vector<std::string> lines;    ///< of YAML that describe it: nodes, fabric, calibration
 };
 

@@ -209,6 +209,7 @@ GuessedMachine shipped(const std::string& name) {
 GuessedMachine made_of(ComposedMachine composed) {
   GuessedMachine machine{composed.parts.name, compose(composed.parts, composed.nodes), {}, {}};
   machine.guesses = composed.guesses;
+  machine.guesses_nics = composed.guesses_nics;
   machine.composed = std::move(composed);
   return machine;
 }
@@ -275,6 +276,7 @@ GuessedMachine guessed_cluster(const Recording& recording, const LogFacts& facts
   if (names.size() > 1) machine.guesses.push_back(fmt::format("of {}", fmt::join(names, ", ")));
   if (!names_nics) machine.guesses.emplace_back("number and rate of the NICs");
   if (!knows_network) machine.guesses.emplace_back("the network between hosts");
+  machine.guesses_nics = !names_nics || facts.nic_rate.value <= 0;
   return machine;
 }
 
@@ -362,7 +364,10 @@ void join_trays(Recording& recording, LogFacts& facts) {
 }
 
 RunShape shape_of(const Recording& recording, const LogFacts& facts) {
-  RunShape shape{std::max(1U, facts.nodes), facts.local_ranks, facts.hosts_of_node};
+  // Without any way inside a host, NCCL takes each rank for a node; a table that lists hosts knows.
+  const bool knows_hosts = recording.names_hosts;
+  RunShape shape{knows_hosts ? 1 : std::max(1U, facts.nodes), knows_hosts ? 0 : facts.local_ranks,
+                 facts.hosts_of_node};
   for (const RecordedRow& row : recording.rows) {
     shape.nodes = std::max(shape.nodes, row.nodes);
     if (row.ranks > 0) shape.per_node = std::max(shape.per_node, row.ranks / row.nodes);

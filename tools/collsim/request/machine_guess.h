@@ -17,6 +17,7 @@ struct GuessedMachine {
   Topology topology;
   std::optional<ComposedMachine> composed{};  ///< where it is not a shipped one as it is
   std::vector<std::string> guesses{};         ///< what the log does not say, a phrase each
+  bool guesses_nics = false;                  ///< of the guesses some are of NICs and their network
 
   /// By how much wider what is known of it has to be taken: predictions of it rest on guesses.
   double widening() const;
