@@ -1,5 +1,5 @@
 # `cpack --config build/release/CPackConfig.cmake` makes packages for Debian: the command; modules for SimGrid and MPI;
-# the shared library; what programs are compiled with.
+# the shared library; what programs are compiled with; and, where COLLSIM_PYTHON is on, the Python module.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME collsim)
 set(CPACK_PACKAGE_VENDOR "the collsim authors")
@@ -52,6 +52,14 @@ collsim_package(development libcollsim-dev libdevel "headers of collsim for prog
 "What a program is compiled with: headers, the link to the library, files for
  CMake and pkg-config, examples.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libcollsim${soname} ${this_one}")
+if(COLLSIM_PYTHON)
+  collsim_package(debian-python python3-collsim python "predict how long collectives of NCCL take, from Python"
+"Functions that answer what the command answers, as columns of NumPy or as
+ dictionaries.")
+  set(built_for "${PYTHON_VERSION_MAJOR}.${PYTHON_VERSION_MINOR}")
+  set(CPACK_DEBIAN_DEBIAN-PYTHON_PACKAGE_DEPENDS
+    "collsim ${this_one}, python3 (>= ${built_for}), python3 (<< ${built_for}.99), python3-numpy")
+endif()
 file(WRITE "${PROJECT_BINARY_DIR}/debian/triggers" "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA "${PROJECT_BINARY_DIR}/debian/triggers")
 include(CPack)

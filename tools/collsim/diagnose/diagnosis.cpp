@@ -239,12 +239,16 @@ class CauseSearch {
     return median_size(std::move(residuals)) < deviations && cause.log_likelihood > none + better;
   }
 
-  /// Whether the log has the rate that a question asks for: any, or a common one of NICs. Then the
-  /// times that bandwidth bounds are met up to what plateaus of healthy runs differ by, which have
-  /// 0.93 to 0.98 of their NICs' rate.
+  /// Whether the log has a rate that a question asks for: a usual one, or a common one of NICs. Of
+  /// the latter the times that bandwidth bounds are met up to what plateaus of healthy runs differ
+  /// by, which have 0.93 to 0.98 of their NICs' rate.
   bool is_met_by(const FittedCause& cause) const {
     constexpr double of_plateaus = 0.05;
-    if (cause.hypothesis.parameter->continuous) return true;
+    const CauseParameter& parameter = *cause.hypothesis.parameter;
+    if (parameter.continuous) {
+      return !parameter.usual ||
+             (parameter.usual->first <= cause.value && cause.value <= parameter.usual->second);
+    }
     const std::vector<double> large = large_of(residuals_of(cause.predicted), cause.predicted);
     return !large.empty() && median_size(large) < of_plateaus;
   }
