@@ -59,6 +59,9 @@ if(COLLSIM_PYTHON)
   set(built_for "${PYTHON_VERSION_MAJOR}.${PYTHON_VERSION_MINOR}")
   set(CPACK_DEBIAN_DEBIAN-PYTHON_PACKAGE_DEPENDS
     "collsim ${this_one}, python3 (>= ${built_for}), python3 (<< ${built_for}.99), python3-numpy")
+  # What Python compiles beside the sources is no file of the package.
+  file(WRITE "${package_files}/prerm" "#!/bin/sh\nset -e\npy3clean -p python3-collsim\n")
+  set(CPACK_DEBIAN_DEBIAN-PYTHON_PACKAGE_CONTROL_EXTRA "${package_files}/prerm")
 endif()
 file(WRITE "${PROJECT_BINARY_DIR}/debian/triggers" "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA "${PROJECT_BINARY_DIR}/debian/triggers")

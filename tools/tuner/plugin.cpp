@@ -197,6 +197,8 @@ struct PluginV5 {
 
 }  // namespace
 
+// NCCL looks for these names.
+// NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 /// By releases that do not know version 5.
 extern const PluginV4 ncclTunerPlugin_v4 __attribute__((visibility("default")));
@@ -205,3 +207,4 @@ const PluginV4 ncclTunerPlugin_v4{"collsim", start_v4, choose, finish};
 extern const PluginV5 ncclTunerPlugin_v5 __attribute__((visibility("default")));
 const PluginV5 ncclTunerPlugin_v5{"collsim", start_v5, choose, finish};
 }
+// NOLINTEND(readability-identifier-naming)
