@@ -90,11 +90,10 @@ struct ResidualPlace {
 /// all have in common. Errors of predictions of near sizes are alike, with a length of six
 /// doublings; those of other series half as much. A multivariate t distribution with five degrees
 /// of freedom: single calibrations are far worse than their class; and some are far better, so that
-/// it is a mixture of three widths. Each is off by as much as nine of ten
-/// of its class are, to the slow side and to the fast one (Spread::sided_error()). Single times
-/// that Spread::outliers makes likelier to be far off by noise are taken to be so. `fitted`: so
-/// many numbers were fitted to the residuals, each of which comes near by chance the less, the
-/// narrower the width.
+/// it is a mixture of three widths. Each is off by as much as nine of ten of its class are, to the
+/// slow side and to the fast one (Spread::sided_error()). Single times that Spread::outliers makes
+/// likelier to be far off by noise are taken to be so. `fitted`: so many numbers were fitted to the
+/// residuals, each of which comes near by chance the less, the narrower the width.
 double log_likelihood(std::span<const double> residuals, std::span<const ResidualPlace> places,
                       const Spread& spread, int fitted = 0);
 
