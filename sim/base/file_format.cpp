@@ -27,6 +27,8 @@ std::string_view reader_of(FileKind kind) {
     case FileKind::dump:
     case FileKind::log:
       return "`collsim hang`, which reads the dumps of all ranks";
+    case FileKind::tuning:
+      return "`collsim expect` with -t MACHINE, which reads what a communicator will run";
     case FileKind::packed:
       break;
   }

@@ -150,6 +150,79 @@ TEST(Expect, takes_the_communicator_of_a_log) {
   EXPECT_EQ(document["calls"][0]["algorithm"], "tree");
 }
 
+/// What torchcomms says of 16 ranks on two hosts: all_reduce runs as `entry` from 1 KiB on.
+std::string tuning_query(const std::string& entry) {
+  const std::string path = testing::TempDir() + "tuning.json";
+  std::ofstream(path) << R"({"version": 1, "n_ranks": 16, "n_nodes": 2,
+ "algorithms": ["Tree", "Ring"], "bandwidths": {"AllReduce": [[0.0, 48.5]]},
+ "best_by_size": {"SendRecv": [[8, null, null, 0, 0, -1.0]],
+                  "AllReduce": [[512, null, null, 0, 0, -1.0],
+                                )" +
+                             entry + "]}}\n";
+  return path;
+}
+
+std::vector<std::string> asked_of(const std::string& path, const std::string& size) {
+  return {path, "-t", "dgx-h100-x2", "-c", "all_reduce", "-b", size, "-e", size};
+}
+
+// Forty-eight pairs and sizes.
+TEST(Expect, takes_what_a_communicator_says_that_it_runs) {
+  for (const char* algorithm : {"Tree", "Ring"}) {
+    for (const char* protocol : {"LL", "LL128", "Simple"}) {
+      for (const int channels : {1, 4, 7, 16}) {
+        const std::string path =
+            tuning_query("[1024, \"" + std::string(algorithm) + "\", \"" + protocol + "\", " +
+                         std::to_string(channels) + ", 512, 12.5]");
+        for (const char* size : {"1K", "24M"}) {
+          const Json call = expected(asked_of(path, size))["calls"][0];
+          // A small call has no data for all channels.
+          if (size == std::string("24M")) {
+            EXPECT_EQ(call["channels"], channels) << call;
+          }
+          EXPECT_EQ(call["protocol"], protocol) << call;
+          EXPECT_EQ(call["algorithm"], algorithm == std::string("Tree") ? "tree" : "ring");
+        }
+      }
+    }
+  }
+}
+
+TEST(Expect, chooses_itself_where_a_communicator_does_not_say) {
+  const std::string path = tuning_query("[1024, \"Tree\", \"LL\", 1, 512, 12.5]");
+  const Json own =
+      expected({"dgx-h100-x2", "-c", "all_gather,all_reduce", "-b", "512", "-e", "512"});
+  const Json asked = expected(
+      {path, "-t", "dgx-h100-x2", "-c", "all_gather,all_reduce", "-b", "512", "-e", "512"});
+  EXPECT_EQ(asked["calls"], own["calls"]);
+}
+
+TEST(Expect, names_what_is_wrong_with_what_a_communicator_says) {
+  const std::vector<std::pair<std::string, std::string>> bad{
+      {"[1024, \"Tre\", \"LL\", 1, 512, 1.0]", "tuning.json:5:40: 'Tre'"},
+      {"[1024, \"Tree\", \"LL12\", 1, 512, 1.0]", "tuning.json:5:48: 'LL12'"},
+      {"[1024, \"Tree\", \"LL\", 65, 512, 1.0]", "tuning.json:5:54: 65"},
+      {"[1024, \"Tree\", \"LL\", 1, 0, 1.0]", "tuning.json:5:57: 0"},
+      {"[-8, \"Tree\", \"LL\", 1, 512, 1.0]", "tuning.json:5:34: -8"},
+      {"[1024, \"Tree\", \"LL\", 1, 512]", "tuning.json:5:33: 5 values"},
+      {"{\"size\": 8}", "tuning.json:5:33: "},
+      {"[1024, \"Tree\"", "tuning.json:"},
+      {"[1024, \"NVLS\", \"Simple\", 4, 512, 1.0]", "by NVLS here"},  // one host only
+  };
+  for (const auto& [entry, message] : bad) {
+    std::vector<std::string> args = asked_of(tuning_query(entry), "1K");
+    args.insert(args.begin(), "expect");
+    const Outcome outcome = run(args);
+    EXPECT_EQ(outcome.status, exit_bad_input) << entry;
+    EXPECT_NE(outcome.err.find(message), std::string::npos) << entry << '\n' << outcome.err;
+  }
+  const std::string good = tuning_query("[1024, \"Tree\", \"LL\", 1, 512, 12.5]");
+  EXPECT_NE(run({"expect", good}).err.find("-t MACHINE"), std::string::npos);
+  EXPECT_EQ(run({"expect", good, "-t", "hgx-h200"}).status, exit_bad_input);  // 16 ranks, 8 GPUs
+  EXPECT_EQ(run({"expect", good, "-t", "dgx-h100-x2", "-a", "ring"}).status, exit_bad_input);
+  EXPECT_NE(run({"diagnose", good}).err.find("collsim expect"), std::string::npos);
+}
+
 TEST(Expect, gives_metrics_in_seconds) {
   const std::string text = output_of(
       {"expect", "hgx-h200", "-c", "all_reduce", "-b", "1M", "-e", "1M", "--format", "prometheus"});

@@ -16,6 +16,7 @@
 #include "sim/base/input_error.h"
 #include "sim/base/text_file.h"
 #include "sim/topologies/cluster_name.h"
+#include "tools/collsim/expect/tuning_query.h"
 #include "tools/collsim/request/machine_guess.h"
 #include "tools/collsim/request/machine_request.h"
 #include "tools/collsim/request/recorded_input.h"
@@ -35,14 +36,18 @@ std::optional<Recording> find_recording(const TextFile& text) {
   }
 }
 
+/// The machine of -t, if it is given.
+std::optional<Topology> named_machine(const po::variables_map& values) {
+  if (!values.contains("topology")) return std::nullopt;
+  return asked_machine(values, find_machine(values["topology"].as<std::string>()).string())
+      .topology;
+}
+
 /// The machine of a log: that of -t, or what the log shows, with the nodes and the network that a
 /// person says.
 Topology machine_of(const po::variables_map& values, const Recording& recording,
                     const LogFacts& facts, std::ostream& err) {
-  if (values.contains("topology")) {
-    return asked_machine(values, find_machine(values["topology"].as<std::string>()).string())
-        .topology;
-  }
+  if (auto named = named_machine(values)) return std::move(*named);
   MachineHints hints;
   hints.nodes = count_option(values, "nodes");
   if (values.contains("fabric")) hints.fabric = values["fabric"].as<std::string>();
@@ -51,15 +56,16 @@ Topology machine_of(const po::variables_map& values, const Recording& recording,
   return std::move(guessed.topology);
 }
 
-/// The communicator of the first argument: its machine, ranks, release and variables. Nothing where
-/// that is a machine or a scenario, and no log.
-std::optional<GivenCommunicator> given_communicator(const po::variables_map& values,
-                                                    std::ostream& err) {
-  if (!values.contains("scenario")) return std::nullopt;
-  const auto& argument = values["scenario"].as<std::string>();
-  if (!is_readable_kind(argument)) return std::nullopt;
-  const TextFile text = read_text_file(argument, "a machine or a log");
-  if (own_kind(text.content).value_or("recording") != "recording") return std::nullopt;
+/// A communicator as the first argument describes it.
+struct DescribedCommunicator {
+  std::optional<GivenCommunicator> given{};  ///< nothing where that is a machine or a scenario
+  TuningQuery tuning{};                      ///< empty where it does not say what it will run
+};
+
+/// The communicator of a log: its machine, ranks, release and variables. Nothing where the text is
+/// none.
+std::optional<GivenCommunicator> communicator_of_log(const po::variables_map& values,
+                                                     const TextFile& text, std::ostream& err) {
   LogFacts facts = read_log_facts(text);
   std::optional<Recording> found = find_recording(text);
   if (!found && !facts.any) return std::nullopt;
@@ -74,6 +80,23 @@ std::optional<GivenCommunicator> given_communicator(const po::variables_map& val
   const std::string release = release_in(recording, facts);
   if (!release.empty()) run.nccl_version = nearest_nccl_version(release);
   return GivenCommunicator{std::move(topology), run, shape.nodes * shape.per_node, shape.per_node};
+}
+
+DescribedCommunicator described_communicator(const po::variables_map& values, std::ostream& err) {
+  if (!values.contains("scenario")) return {};
+  const auto& argument = values["scenario"].as<std::string>();
+  if (!is_readable_kind(argument)) return {};
+  const TextFile text = read_text_file(argument, "a machine or a log");
+  if (own_kind(text.content).value_or("recording") != "recording") return {};
+  if (!is_tuning_query(text.content)) return {communicator_of_log(values, text, err), {}};
+  TuningQuery tuning = read_tuning_query(text);
+  auto machine = named_machine(values);
+  if (!machine) {
+    throw InputError(SourcePosition{text.name}, "it names no machine",
+                     "-t MACHINE beside it, such as -t dgx-h100-x4");
+  }
+  GivenCommunicator given{std::move(*machine), {}, tuning.ranks, tuning.ranks_per_node};
+  return {std::move(given), std::move(tuning)};
 }
 
 /// The options as a question about one collective has them.
@@ -116,14 +139,18 @@ double ExpectedCall::busbw(Rank ranks) const {
 Expectation expect_calls(const po::variables_map& values,
                          const std::vector<Collective>& collectives, const Method& method,
                          std::ostream& err) {
-  const std::optional<GivenCommunicator> given = given_communicator(values, err);
+  const DescribedCommunicator described = described_communicator(values, err);
+  const bool chooses = described.tuning.choices.empty();
+  const std::string other = "a communicator that does not say what it will run";
+  require_heeded(values, {{"algorithm", chooses, other}, {"protocol", chooses, other}});
   std::ostream silent(nullptr);
   Expectation expectation;
   expectation.method = method.is_estimate ? "analytic" : "native";
   std::deque<Predictor> predictors;
   for (const Collective collective : collectives) {
     const bool is_first = predictors.empty();
-    CallRequest request = read_request(about(values, collective), is_first ? err : silent, given);
+    CallRequest request =
+        read_request(about(values, collective), is_first ? err : silent, described.given);
     require_one_run(request);
     if (is_first) expectation.request = request;
     CallSpec spec = spec_of(request, request.scenario.runs.front());
@@ -133,7 +160,9 @@ Expectation expect_calls(const po::variables_map& values,
     Predictor& predictor =
         predictors.emplace_back(CallCompiler(std::move(spec), same_ranks), method);
     for (const Bytes size : sizes_of(request)) {
-      expectation.calls.push_back(expected(request, predictor.predict(size)));
+      const auto choice = described.tuning.choice(collective, size);
+      if (choice) require_runs(predictor.compiler(), choice->algorithm);
+      expectation.calls.push_back(expected(request, predictor.predict(size, choice)));
     }
   }
   return expectation;

@@ -12,6 +12,7 @@
 #include "models/calibration/transport.h"
 #include "models/call/rank_gpus.h"
 #include "models/imports/machine.h"
+#include "models/nccl/choice.h"
 #include "models/nccl/settings/function.h"
 #include "sim/algorithms/written_schedule.h"
 #include "sim/base/input_error.h"
@@ -297,6 +298,16 @@ CallSpec spec_of(const CallRequest& request, const RunSpec& run) {
 
 std::vector<Bytes> sizes_of(const CallRequest& request) {
   return expand(request.scenario.sizes, size_of(request.scenario.runs.front().reduction.type));
+}
+
+void require_runs(const CallCompiler& compiler, NcclAlgorithm algorithm) {
+  const auto function = compiler.nccl_function();
+  if (compiler.nccl() == nullptr || !function) return;
+  const auto reason = compiler.nccl()->why_not(*function, algorithm, Protocol::simple);
+  if (!reason) return;
+  throw InputError(fmt::format("NCCL cannot run {} by {} here: {}", nccl_name(*function),
+                               nccl_name(algorithm), *reason),
+                   "algorithms that it can run; see `collsim explain`");
 }
 
 void warn(const CallCompiler& compiler, std::ostream& err) {

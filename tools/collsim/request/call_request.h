@@ -55,6 +55,9 @@ CallSpec spec_of(const CallRequest& request, const RunSpec& run);
 /// The sizes asked about, in whole elements.
 std::vector<Bytes> sizes_of(const CallRequest& request);
 
+/// Throws InputError where NCCL runs the call, and cannot by that algorithm.
+void require_runs(const CallCompiler& compiler, NcclAlgorithm algorithm);
+
 /// Prints a compiler's warnings.
 void warn(const CallCompiler& compiler, std::ostream& err);
 
