@@ -152,7 +152,7 @@ TEST(Expect, takes_the_communicator_of_a_log) {
 
 /// What torchcomms says of 16 ranks on two hosts: all_reduce runs as `entry` from 1 KiB on.
 std::string tuning_query(const std::string& entry) {
-  const std::string path = testing::TempDir() + "tuning.json";
+  std::string path = testing::TempDir() + "tuning.json";
   std::ofstream(path) << R"({"version": 1, "n_ranks": 16, "n_nodes": 2,
  "algorithms": ["Tree", "Ring"], "bandwidths": {"AllReduce": [[0.0, 48.5]]},
  "best_by_size": {"SendRecv": [[8, null, null, 0, 0, -1.0]],

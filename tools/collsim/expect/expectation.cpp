@@ -16,6 +16,7 @@
 #include "sim/base/input_error.h"
 #include "sim/base/text_file.h"
 #include "sim/topologies/cluster_name.h"
+#include "tools/collsim/core/options.h"
 #include "tools/collsim/expect/tuning_query.h"
 #include "tools/collsim/request/machine_guess.h"
 #include "tools/collsim/request/machine_request.h"
