@@ -156,8 +156,7 @@ class TextReader {
 
   // "# Out of bounds values : 2 FAILED", of all rows since the run began.
   void read_footer(const std::vector<Word>& words) {
-    const std::span rows(recording_.rows.begin() + static_cast<std::ptrdiff_t>(run_begin_),
-                         recording_.rows.end());
+    const std::span rows = std::span(recording_.rows).subspan(run_begin_);
     const bool failed = std::any_of(words.begin(), words.end(),
                                     [](const Word& word) { return word.text == "FAILED"; });
     const bool is_said =

@@ -32,7 +32,8 @@ ordered_json values_json(const Lesson& lesson, const std::vector<std::int32_t>& 
   const Schedule& schedule = lesson.schedule();
   ordered_json rows = ordered_json::array();
   for (Rank participant = 0; participant < schedule.participants(); ++participant) {
-    const auto begin = values.begin() + std::ptrdiff_t{participant} * schedule.chunks();
+    const auto begin =
+        values.begin() + static_cast<std::ptrdiff_t>(participant) * schedule.chunks();
     rows.push_back(std::vector<std::int32_t>(begin, begin + schedule.chunks()));
   }
   return rows;

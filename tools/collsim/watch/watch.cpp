@@ -132,7 +132,7 @@ class Reader {
     std::string text;
     for (const std::string& each : head_) text += each;
     try {
-      const Recording recording = read_recording({name_, text + line + '\n'});
+      const Recording recording = read_recording(TextFile{name_, text + line + '\n'});
       for (const RecordedRow& row : recording.rows) {
         if (!row.in_place) calls.push_back(call_of(row));
       }

@@ -1,0 +1,54 @@
+// The command as a function: arguments and files in, what it prints out. Runs in a worker of the page and in Node.
+
+/** Thrown by exit(), abort() and what else ends the command without an answer. */
+const exitCodeOfEnd = 3;
+
+/**
+ * An engine from what the compiler made (createCollsim, a compiled WebAssembly.Module) and the data of collsim, by path.
+ * It is a promise of a function: ask({args, files}) answers {code, out, err, broken}. `files` is a list of [name, bytes]
+ * that the arguments may name; a broken engine answers nothing more.
+ */
+async function openEngine(createCollsim, compiled, data) {
+  let sinks = { out: [], err: [] };
+  const sinkOf = (name) => (byte) => { if (byte !== null) sinks[name].push(byte & 255); };
+  const module = await createCollsim({
+    stdin: () => null,
+    stdout: sinkOf('out'),
+    stderr: sinkOf('err'),
+    instantiateWasm(imports, receive) {
+      WebAssembly.instantiate(compiled, imports).then((instance) => receive(instance, compiled));
+      return {};
+    },
+  });
+  const { FS } = module;
+  const put = (file, content) => {
+    FS.mkdirTree(file.slice(0, file.lastIndexOf('/')));
+    FS.writeFile(file, content);
+  };
+  for (const [file, text] of Object.entries(data)) put(`/collsim/${file}`, text);
+
+  const textOf = (bytes) => new TextDecoder().decode(new Uint8Array(bytes));
+  let folders = 0;
+  return function ask({ args, files = [] }) {
+    sinks = { out: [], err: [] };
+    const folder = `/question${++folders}`; // so that nothing of the last question is found
+    FS.mkdirTree(folder);
+    FS.chdir(folder);
+    for (const [name, content] of files) put(`${folder}/${name}`, content);
+    let code = exitCodeOfEnd;
+    let broken = false;
+    try {
+      code = module.callMain(args);
+    } catch (error) {
+      broken = true;
+      sinks.err.push(...new TextEncoder().encode(`collsim: ended: ${error.message ?? error}\n`));
+    }
+    const names = new Set(files.map(([name]) => name));
+    const written = FS.readdir(folder).filter((name) => !name.startsWith('.') && !names.has(name))
+      .map((name) => [name, FS.readFile(`${folder}/${name}`)]);
+    for (const name of FS.readdir(folder)) {
+      if (name !== '.' && name !== '..' && FS.isFile(FS.stat(`${folder}/${name}`).mode)) FS.unlink(`${folder}/${name}`);
+    }
+    return { code, out: textOf(sinks.out), err: textOf(sinks.err), written, broken, memory: module.HEAPU8?.length };
+  };
+}

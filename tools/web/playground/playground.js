@@ -1,0 +1,295 @@
+'use strict';
+// A form that writes a command line, a worker that answers it, and the answer. The command line is the question: it stands
+// in the address, and everything else is read from it.
+
+const $ = (id) => document.getElementById(id);
+
+// Questions: the words that they begin with, which fields they heed, and how their answers can be shown.
+const call = ['machine', 'collective', 'ranks', 'smallest', 'largest', 'algorithm', 'variable', 'format'];
+const oneCall = call.filter((field) => field !== 'largest');
+const kinds = {
+  'time of a call': { words: ['run'], fields: call, formats: ['html', 'table', 'csv', 'json'] },
+  'time by formulas': { words: ['estimate'], fields: call, formats: ['html', 'table', 'csv', 'json'] },
+  'why it takes its time': { words: ['explain'], fields: oneCall, formats: ['table', 'json'] },
+  'a call, played': { words: ['view'], fields: oneCall.filter((field) => field !== 'format'), formats: [], tail: ['--output', 'view.html'] },
+  'what NCCL chooses': { words: ['choose'], fields: ['machine', 'collective', 'ranks', 'variable', 'format'], formats: ['table', 'json'] },
+  'where algorithms cross': { words: ['crossover'], fields: call.filter((field) => field !== 'variable'), formats: ['html', 'table', 'csv', 'json'] },
+  'what settings change': { words: ['advise'], fields: ['machine', 'collective', 'smallest', 'largest', 'format'], formats: ['table', 'json'] },
+  'steps of an algorithm': { words: ['steps'], fields: ['machine', 'ranks', 'smallest', 'algorithm', 'format'], formats: ['table', 'json', 'markdown'] },
+  'a step of training': { words: ['train'], fields: ['machine', 'format'], formats: ['html', 'table', 'json'] },
+  'a machine': { words: ['topo', 'show'], fields: ['machine'], formats: [] },
+  'a command of mine': { words: [], fields: [], formats: [] },
+};
+const options = { collective: '-c', ranks: '-n', smallest: '-b', largest: '-e', algorithm: '-a', variable: '--env', format: '--format' };
+const longNames = { '--collective': '-c', '--ranks': '-n', '--minbytes': '-b', '--maxbytes': '-e', '--algorithm': '-a' };
+const formatNames = { html: 'page with charts', table: 'table', csv: 'CSV', json: 'JSON', markdown: 'Markdown' };
+// What a file that is dropped may be for: the first command that takes it answers.
+const uses = [['diagnose', 'FILES', '--format', 'html'], ['check', '--algorithm', 'FILES', '--ranks', '2..9'], ['hang', 'FILES'],
+  ['replay', 'FILES'], ['check', 'FILES'], ['topo', 'show', 'FILES']];
+const largestMemory = 1e9; // bytes, of an engine that is kept
+
+/** The words of a line, as a shell takes them apart. */
+function wordsOf(line) {
+  const words = line.match(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g) ?? [];
+  return words.map((word) => word.replace(/"([^"]*)"|'([^']*)'/g, (_, double, single) => double ?? single));
+}
+
+const lineOf = (words) => words.map((word) => (/^[\w@%+=:,./*-]+$/.test(word) ? word : `'${word}'`)).join(' ');
+
+// The engine: compiled once, opened in a worker, opened again where one was cancelled or has grown.
+
+const bytesOf = (id) => Uint8Array.from(atob($(id).textContent), (letter) => letter.charCodeAt(0));
+
+function unpacked(id) {
+  const stream = new Blob([bytesOf(id)]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Response(stream);
+}
+
+const parts = (async () => {
+  const [compiled, files] = await Promise.all([
+    unpacked('engine').arrayBuffer().then((bytes) => WebAssembly.compile(bytes)),
+    unpacked('data').json(),
+  ]);
+  $('engine').remove();
+  $('data').remove();
+  return { compiled, files };
+})();
+const workerAddress = URL.createObjectURL(new Blob([$('worker').textContent], { type: 'text/javascript' }));
+
+function openEngine() {
+  const worker = new Worker(workerAddress);
+  const engine = { worker, waiting: undefined };
+  engine.ready = new Promise((resolve, reject) => {
+    worker.onerror = (event) => { event.preventDefault(); reject(new Error(event.message)); engine.waiting?.reject(new Error(event.message)); };
+    worker.onmessage = ({ data }) => {
+      if (data.ready) resolve();
+      else engine.waiting.resolve(data.answer);
+    };
+  });
+  parts.then((open) => worker.postMessage({ open }), (error) => { $('messages').textContent = `The engine cannot be opened: ${error.message}`; });
+  engine.ask = async (question) => {
+    await engine.ready;
+    return new Promise((resolve, reject) => {
+      engine.waiting = { resolve, reject };
+      worker.postMessage({ question });
+    });
+  };
+  return engine;
+}
+
+let engine = openEngine();
+const files = new Map(); // bytes by name
+
+async function answerTo(args) {
+  const used = engine;
+  const answer = await used.ask({ args, files: [...files].filter(([name]) => args.includes(name)) });
+  if (answer.broken || answer.memory > largestMemory) renewEngine();
+  return answer;
+}
+
+function renewEngine() {
+  engine.worker.terminate();
+  engine = openEngine();
+}
+
+// The form.
+
+function fieldsShown() {
+  const { fields, formats } = kinds[$('kind').value];
+  for (const label of document.querySelectorAll('[data-of]')) label.hidden = !fields.includes(label.dataset.of);
+  const chosen = $('format').value;
+  $('format').replaceChildren(...formats.map((format) => new Option(formatNames[format], format)));
+  if (formats.includes(chosen)) $('format').value = chosen;
+}
+
+function lineOfForm() {
+  const { words, fields, tail = [] } = kinds[$('kind').value];
+  if (words.length === 0) return $('command').value;
+  const args = [...words];
+  for (const field of fields) {
+    const value = $(field).value.trim();
+    if (value === '') continue;
+    if (field === 'machine') args.push(value);
+    else if (field === 'variable') for (const each of wordsOf(value)) args.push('--env', each);
+    else if (field === 'collective' && value === 'all_reduce') continue;
+    else if (field !== 'format' || value !== 'table') args.push(options[field], value);
+  }
+  return ['collsim', lineOf(args), $('others').value.trim(), ...tail].filter(Boolean).join(' ');
+}
+
+/** Fills the form from a command; what it has no field for stands under other options. */
+function showInForm(args) {
+  const name = Object.keys(kinds).find((each) => kinds[each].words.length > 0 && kinds[each].words.every((word, i) => args[i] === word));
+  $('kind').value = name ?? 'a command of mine';
+  fieldsShown();
+  if (name === undefined) return;
+  const { words, fields, tail = [] } = kinds[name];
+  for (const field of [...Object.keys(options), 'machine', 'others']) if (field !== 'format') $(field).value = '';
+  $('collective').value = 'all_reduce';
+  if (fields.includes('format')) $('format').value = 'table';
+  const rest = [];
+  const variables = [];
+  const given = tail.length > 0 && args.slice(-tail.length).join(' ') === tail.join(' ') ? args.slice(words.length, -tail.length) : args.slice(words.length);
+  for (let i = 0; i < given.length; ++i) {
+    const option = longNames[given[i]] ?? given[i];
+    const field = Object.keys(options).find((each) => options[each] === option && fields.includes(each));
+    if (field === 'variable') variables.push(given[++i] ?? '');
+    else if (field !== undefined) $(field).value = given[++i] ?? '';
+    else if (i === 0 && !given[i].startsWith('-')) $('machine').value = given[i];
+    else if ((option === '-t' || option === '--topology') && fields.includes('machine')) $('machine').value = given[++i] ?? '';
+    else rest.push(given[i]);
+  }
+  $('variable').value = lineOf(variables);
+  $('others').value = lineOf(rest);
+}
+
+function showLine(line) {
+  $('command').value = line;
+  $('link').href = `#${encodeURIComponent(line.replace(/^collsim +/, ''))}`;
+}
+
+function showFiles() {
+  $('files').replaceChildren(...[...files].map(([name, bytes]) => {
+    const item = document.createElement('li');
+    const remove = document.createElement('button');
+    remove.type = 'button';
+    remove.textContent = '×';
+    remove.setAttribute('aria-label', `remove ${name}`);
+    remove.onclick = () => { files.delete(name); showFiles(); };
+    item.append(`${name}, ${bytes.length.toLocaleString('en')} bytes`, remove);
+    return item;
+  }));
+  const machines = [...files.keys()].map((name) => new Option(name));
+  $('machines').replaceChildren(...machines, ...shippedMachines.map((name) => new Option(name)));
+}
+
+// Answers.
+
+const isPage = (text) => /^<!doctype html/i.test(text);
+
+function showAnswer({ code, out, err, written }) {
+  const pages = written.filter(([name]) => name.endsWith('.html')).map(([, bytes]) => new TextDecoder().decode(bytes));
+  const page = isPage(out) ? out : pages.find(isPage);
+  const text = isPage(out) ? '' : out;
+  $('messages').textContent = code === 0 || code === 1 ? '' : err;
+  $('page').hidden = page === undefined;
+  URL.revokeObjectURL($('page').src);
+  // Not srcdoc: the player writes into its address what it shows, which a page from disk refuses there.
+  $('page').src = page === undefined ? 'about:blank' : URL.createObjectURL(new Blob([page], { type: 'text/html' }));
+  $('text').hidden = text === '' && page !== undefined;
+  $('text').textContent = text + (code === 0 || code === 1 ? err : '');
+  if ($('text').textContent === '') $('text').hidden = true;
+  const saved = [...written];
+  if (isPage(out)) saved.push(['answer.html', new TextEncoder().encode(out)]);
+  $('written').replaceChildren(...saved.map(([name, bytes]) => {
+    const link = document.createElement('a');
+    link.href = URL.createObjectURL(new Blob([bytes]));
+    link.download = name;
+    link.textContent = `Save ${name}`;
+    return link;
+  }));
+}
+
+let questions = 0;
+
+async function askAny(candidates) {
+  const number = ++questions;
+  if (!$('cancel').disabled) renewEngine(); // the last question is still being answered
+  $('cancel').disabled = false;
+  $('status').textContent = 'computing…';
+  const began = performance.now();
+  const ticking = setInterval(() => { $('status').textContent = `computing… ${((performance.now() - began) / 1000).toFixed(0)} s`; }, 1000);
+  try {
+    let answer;
+    let refused;
+    for (const args of candidates) {
+      answer = await answerTo(args);
+      if (number !== questions) return;
+      if (candidates.length > 1) refused ??= answer;
+      if (answer.code === 2 && candidates.length > 1) continue;
+      if (candidates.length > 1) { showInForm(args); showLine(`collsim ${lineOf(args)}`); }
+      refused = undefined;
+      break;
+    }
+    showAnswer(refused ?? answer);
+    $('status').textContent = `answered in ${((performance.now() - began) / 1000).toFixed(2)} s, exit code ${(refused ?? answer).code}`;
+  } catch (error) {
+    if (number === questions) $('messages').textContent = `The engine ended: ${error.message}`;
+    renewEngine();
+  } finally {
+    clearInterval(ticking);
+    if (number === questions) $('cancel').disabled = true;
+  }
+}
+
+function ask() {
+  const words = wordsOf($('command').value);
+  history.replaceState(null, '', $('link').href);
+  return askAny([words[0] === 'collsim' ? words.slice(1) : words]);
+}
+
+function cancel() {
+  if ($('cancel').disabled) return;
+  ++questions;
+  renewEngine();
+  $('cancel').disabled = true;
+  $('status').textContent = 'cancelled';
+}
+
+async function take(list) {
+  const taken = [];
+  for (const file of list) {
+    files.set(file.name, new Uint8Array(await file.arrayBuffer()));
+    taken.push(file.name);
+  }
+  showFiles();
+  if (taken.length > 0) await askAny(uses.map((words) => words.flatMap((word) => (word === 'FILES' ? taken : [word]))));
+}
+
+let shippedMachines = [];
+
+/** What the fields offer is what `collsim list` says. */
+async function fillLists() {
+  const listed = async (kind) => JSON.parse((await answerTo(['list', kind, '--format', 'json'])).out)[kind];
+  shippedMachines = await listed('topologies');
+  const algorithms = new Set((await listed('algorithms')).map((each) => each.name ?? each));
+  $('collective').replaceChildren(...(await listed('collectives')).map((name) => new Option(name)));
+  $('algorithms').replaceChildren(...[...algorithms].map((name) => new Option(name)));
+  showFiles();
+}
+
+function questionOfAddress() {
+  const line = decodeURIComponent(location.hash.slice(1)) || 'run hgx-h200 -b 64K -e 1G -f 4 -a ring,tree --format html';
+  showInForm(wordsOf(line));
+  showLine(`collsim ${line}`);
+  return ask();
+}
+
+$('kind').replaceChildren(...Object.keys(kinds).map((name) => new Option(name)));
+fieldsShown();
+$('form').addEventListener('input', (event) => {
+  if (event.target === $('kind')) fieldsShown();
+  if (event.target === $('command')) showLine($('command').value);
+  else showLine(lineOfForm());
+});
+$('form').addEventListener('submit', (event) => {
+  event.preventDefault();
+  const words = wordsOf($('command').value);
+  showInForm(words[0] === 'collsim' ? words.slice(1) : words);
+  ask();
+});
+$('cancel').onclick = cancel;
+$('chosen').onchange = () => take($('chosen').files);
+$('licences').onclick = async () => showAnswer({ code: 0, out: await unpacked('notices').text(), err: '', written: [] });
+addEventListener('keydown', (event) => { if (event.key === 'Escape') cancel(); });
+addEventListener('hashchange', questionOfAddress);
+addEventListener('dragover', (event) => { event.preventDefault(); $('drop').classList.add('over'); });
+addEventListener('dragleave', () => $('drop').classList.remove('over'));
+addEventListener('drop', (event) => {
+  event.preventDefault();
+  $('drop').classList.remove('over');
+  take(event.dataTransfer.files);
+});
+
+$('status').textContent = 'opening the engine…';
+fillLists().then(questionOfAddress, (error) => { $('messages').textContent = `The engine cannot be opened: ${error.message}`; });
