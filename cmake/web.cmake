@@ -37,6 +37,7 @@ web_library(fmt::fmt "${web_sources}/fmtlib/src/format.cc" "${web_sources}/fmtli
 web_library(pugixml::pugixml "${web_sources}/pugixml/src/pugixml.cpp")
 web_library(yaml-cpp "${web_sources}/yaml-cpp/src/*.cpp")
 web_library(ZLIB::ZLIB "${web_sources}/zlib/*.c")
+target_compile_definitions(web-ZLIB-ZLIB PRIVATE HAVE_UNISTD_H)  # as zlib's configure finds it; else its lseek is another
 foreach(target Eigen3::Eigen Gumbo::Gumbo nlohmann_json::nlohmann_json)
   web_library(${target})
 endforeach()

@@ -25,7 +25,7 @@ const longNames = { '--collective': '-c', '--ranks': '-n', '--minbytes': '-b', '
 const formatNames = { html: 'page with charts', table: 'table', csv: 'CSV', json: 'JSON', markdown: 'Markdown' };
 // What a file that is dropped may be for: the first command that takes it answers.
 const uses = [['diagnose', 'FILES', '--format', 'html'], ['check', '--algorithm', 'FILES', '--ranks', '2..9'], ['hang', 'FILES'],
-  ['replay', 'FILES'], ['check', 'FILES'], ['topo', 'show', 'FILES']];
+  ['replay', 'FILES'], ['topo', 'show', 'FILES'], ['check', 'FILES']];
 const largestMemory = 1e9; // bytes, of an engine that is kept
 
 /** The words of a line, as a shell takes them apart. */

@@ -144,6 +144,7 @@ const tests = {
     assert.match(await shown(page), /proved/);
     assert.match(await drop(['tests/data/flight-recorder/late/late-rank0.pickle']), /^collsim hang /);
     assert.match(await drop(['tests/data/kineto/step-tp-S-rank0.json.gz', 'tests/data/kineto/step-tp-S-rank1.json.gz']), /^collsim replay /);
+    assert.match(await page.locator('#status').textContent(), /exit code 0$/);
     assert.match(await drop(['tests/data/nccl-machines/h100_4x400g.xml']), /^collsim topo show /);
     await page.fill('#command', 'collsim run h100_4x400g.xml -b 16M --format csv');
     await answeredAgain(page, () => page.press('#command', 'Enter'));
