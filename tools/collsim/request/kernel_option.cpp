@@ -4,6 +4,8 @@
 
 #include "sim/base/input_error.h"
 #include "sim/base/text.h"
+#include "sim/base/units.h"
+#include "tools/collsim/core/numbers.h"
 
 namespace collsim::command {
 
@@ -21,6 +23,10 @@ std::vector<std::string> kernels_named(const po::variables_map& values) {
 std::optional<KernelQuestion> kernel_question(const po::variables_map& values) {
   if (values.count("kernels") == 0) return std::nullopt;
   KernelQuestion question{parse_engine_release(values["kernels"].as<std::string>()), {}};
+  if (values.count("small-call") != 0) {
+    question.small_call =
+        quantity_above_0("small-call", values["small-call"].as<std::string>(), parse_time);
+  }
   question.kernels = kernels_named(values);
   if (question.kernels.empty()) question.kernels = {"auto"};
   return question;
@@ -60,7 +66,7 @@ PeerCalls peer_calls_of(const CallRequest& request, const KernelQuestion& questi
                         const std::vector<DeviceId>& gpus) {
   CallSpec spec = spec_of(request, request.scenario.runs.front());
   spec.gpus = gpus;
-  return {spec, question.engine, simulated};
+  return {spec, question.engine, simulated, question.small_call};
 }
 
 }  // namespace collsim::command

@@ -22,6 +22,7 @@ struct KernelQuestion {
   EngineRelease engine;
   /// Names of peer kernels, "multimem", "nccl", or "auto", which is what the engine runs.
   std::vector<std::string> kernels;
+  std::optional<Seconds> small_call{};  ///< --small-call
 };
 
 /// Nothing without --kernels. Throws InputError for an engine's release that is none.
