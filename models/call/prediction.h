@@ -11,7 +11,6 @@
 #include "models/bounds/bounds.h"
 #include "models/bounds/estimate.h"
 #include "models/bounds/model_floor.h"
-#include "models/calibration/error_table.h"
 #include "models/call/call_compiler.h"
 #include "sim/cost/trust.h"
 #include "sim/execution/effort.h"
@@ -53,8 +52,6 @@ struct Prediction {
   ModelFloor floor;                      ///< of the model
   Trust trust = Trust::exact;
   std::string medium;                    ///< that its data cross (medium_of())
-  std::optional<ErrorRange> range;       ///< of peer kernels; none: that of trust and medium
-  std::string taken_over;                ///< by peer kernels from other calls; empty: nothing
   std::optional<EstimateMethod> method;  ///< of an estimate; none: simulated
   std::optional<FormulaTerms> form;      ///< of an estimate by a closed form, where it has one
   bool clamped = false;                  ///< by clamp_to()

@@ -162,10 +162,10 @@ Prediction PeerCalls::predict(const std::vector<std::string>& kernels, std::stri
   prediction.algorithm = kernel;
   prediction.bounds = predictor_of(kernel).compiler().bounds(size);
   prediction.trust = trust_of(*call.cost, kernel, gpu_name_, gpu_, ranks());
-  prediction.range = range_of(table_, prediction.trust, plans_.spec().run.graph);
   if (prediction.trust != Trust::measured) {
-    prediction.taken_over = fmt::format("{} of {}", kernel, describe_recorded(*call.cost));
+    taken_over_.insert(fmt::format("{} of {}", kernel, describe_recorded(*call.cost)));
   }
+  prediction.medium = peer_medium(plans_.spec().run.graph);
   prediction.method = EstimateMethod::formula;
   clamp_to(prediction, prediction.bounds.largest());
   return prediction;

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +61,9 @@ class PeerCalls {
   PeerCallParts parts(std::string_view kernel, Bytes size);
   /// The same of what choose() says; only where that is no call of NCCL's.
   PeerCallParts chosen_parts(Bytes size);
+  /// "two_shot of H100 on 4, 8 ranks": whose costs calls that were predicted so far have taken
+  /// over, as none like them were recorded.
+  const std::set<std::string>& taken_over() const { return taken_over_; }
   /// Nothing, or why the machine cannot run a kernel.
   std::optional<std::string> why_not(std::string_view kernel) const;
 
@@ -77,6 +81,7 @@ class PeerCalls {
   std::string gpu_name_;  ///< common_gpu()
   Seconds host_call_;     ///< HostCall::call
   bool adds_in_switch_ = false;
+  std::set<std::string> taken_over_;
 };
 
 }  // namespace collsim

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <stdexcept>
 
 #include "models/machine/gpu_model.h"
 #include "sim/base/data_directory.h"
@@ -90,14 +89,23 @@ HostCall read_host(const YamlValue& value) {
   return {text_at(keys, "gpu"), text_at(keys, "cpu"), keys.at("call").time()};
 }
 
-PeerKernelRange read_range(const YamlValue& value) {
-  const YamlMapping keys = value.mapping({"trust", "graph", "low", "high"});
+ErrorClass read_errors(const YamlValue& value) {
+  const YamlMapping keys = value.mapping({"trust", "graph", "machines", "rows", "ranges"});
   const std::string word = keys.at("trust").string();
   for (const Trust trust : {Trust::measured, Trust::derived, Trust::guessed}) {
     if (to_string(trust) != word) continue;
-    return {trust,
-            keys.at("graph").boolean(),
-            {keys.at("low").share(max_share), keys.at("high").share(max_share)}};
+    constexpr std::int64_t many = 1'000'000;
+    ErrorClass read{trust,
+                    std::string(peer_medium(keys.at("graph").boolean())),
+                    {},
+                    static_cast<int>(keys.at("machines").integer(1, many)),
+                    static_cast<int>(keys.at("rows").integer(1, many))};
+    for (const YamlValue& range : keys.at("ranges").sequence()) {
+      const auto ends = range.sequence();
+      if (ends.size() != 2) range.fail("no range", "two shares, such as [0.9, 1.2]");
+      read.ranges.push_back({ends.front().share(max_share), ends.back().share(max_share)});
+    }
+    return read;
   }
   keys.at("trust").fail(fmt::format("there is no '{}'", word), "measured, derived or guessed");
 }
@@ -168,15 +176,15 @@ Seconds kernel_time(const PeerKernelCost& kernel, double ranks, Seconds wire, Se
 
 PeerKernelTable load_peer_kernels() {
   const YamlMapping keys = load_yaml(shipped_file("peer-kernels", "models/data"), "peer-kernels")
-                               .mapping({"costs", "launches", "hosts", "ranges", "choices"});
+                               .mapping({"costs", "launches", "hosts", "errors", "choices"});
   PeerKernelTable table;
   for (const YamlValue& cost : keys.at("costs").sequence()) table.costs.push_back(read_cost(cost));
   for (const YamlValue& launch : keys.at("launches").sequence()) {
     table.launches.push_back(read_launch(launch));
   }
   for (const YamlValue& host : keys.at("hosts").sequence()) table.hosts.push_back(read_host(host));
-  for (const YamlValue& range : keys.at("ranges").sequence()) {
-    table.ranges.push_back(read_range(range));
+  for (const YamlValue& each : keys.at("errors").sequence()) {
+    table.errors.push_back(read_errors(each));
   }
   for (const YamlValue& choice : keys.at("choices").sequence()) {
     table.choices.push_back(read_choice(choice));
@@ -291,11 +299,8 @@ std::string describe_recorded(const PeerKernelCost& cost) {
   return fmt::format("{}", fmt::join(texts, "; "));
 }
 
-ErrorRange range_of(const PeerKernelTable& table, Trust trust, bool graph) {
-  for (const PeerKernelRange& each : table.ranges) {
-    if (each.trust == trust && each.graph == graph) return each.range;
-  }
-  throw std::out_of_range("peer-kernels.yaml has no such range");
+std::string_view peer_medium(bool graph) {
+  return graph ? "peers' memory, in CUDA graphs" : "peers' memory, call by call";
 }
 
 }  // namespace collsim

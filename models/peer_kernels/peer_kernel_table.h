@@ -76,13 +76,6 @@ struct HostCall {
   Seconds call;
 };
 
-/// Where eight of ten measured times lie beside predicted ones that rest on the same.
-struct PeerKernelRange {
-  Trust trust = Trust::guessed;
-  bool graph = false;  ///< in a CUDA graph
-  ErrorRange range;
-};
-
 /// A kernel, and below which size it runs; without one, where it is fastest.
 struct PeerKernelStep {
   std::string kernels;
@@ -105,7 +98,8 @@ struct PeerKernelTable {
   std::vector<PeerKernelCost> costs;
   std::vector<PeerKernelLaunch> launches;
   std::vector<HostCall> hosts;  ///< the first that fits counts
-  std::vector<PeerKernelRange> ranges;
+  /// Ranges of times, in classes of `measured`, `derived` and `guessed` over peer_medium().
+  std::vector<ErrorClass> errors;
   std::vector<PeerKernelChoice> choices;
 };
 
@@ -151,7 +145,7 @@ Trust trust_of(const PeerKernelCost& cost, std::string_view kernel, std::string_
 /// "H100 on 2, 4 and 8 ranks": what was recorded of it.
 std::string describe_recorded(const PeerKernelCost& cost);
 
-/// The range of such predictions. Throws std::out_of_range where the table has none.
-ErrorRange range_of(const PeerKernelTable& table, Trust trust, bool graph);
+/// What the errors of such calls are found by, as the medium of a prediction.
+std::string_view peer_medium(bool graph);
 
 }  // namespace collsim

@@ -112,7 +112,7 @@ Prediction RegisteredCalls::predict(Bytes size) {
   prediction.trust =
       trust_of(cost, kernel, gpu, setting_.compute_capability / generation * generation,
                static_cast<Rank>(setting_.ranks));
-  prediction.range = range_of(table_, prediction.trust, true);
+  prediction.medium = peer_medium(true);
   prediction.method = EstimateMethod::formula;
   clamp_to(prediction, prediction.bounds.largest());
   return prediction;

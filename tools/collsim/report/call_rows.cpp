@@ -194,16 +194,6 @@ Record for_people(Record record) {
   return record;
 }
 
-/// The range that a prediction has by itself, and what it takes over; empty where it has none.
-std::string own_range_text(const Prediction& prediction) {
-  if (!prediction.range) return {};
-  const std::string from =
-      prediction.taken_over.empty() ? "" : fmt::format(", costs of {}", prediction.taken_over);
-  return fmt::format("range: 8 of 10 such times were {:.2f} to {:.2f} of the predicted ({}{})",
-                     prediction.range->low, prediction.range->high, to_string(prediction.trust),
-                     from);
-}
-
 class CallTable final : public CallPrinter {
  public:
   explicit CallTable(std::ostream& out) : out_(out) {}
@@ -240,12 +230,8 @@ class CallTable final : public CallPrinter {
   /// Prints where eight of ten times of such calls lie, a line for each class of the rows.
   void print_ranges() {
     std::set<const ErrorClass*> classes;
-    std::set<std::string> ranges;
     const ErrorTable& table = section_.request->errors;
     for (const Row& row : rows_) {
-      const std::string own = own_range_text(row.prediction);
-      if (!own.empty() && ranges.insert(own).second) out_ << wrapped(own, "# ", "#   ");
-      if (!own.empty()) continue;
       const auto* const found =
           find_error_class(table, row.prediction.trust, row.prediction.medium);
       if (found == nullptr || !classes.insert(found).second) continue;
@@ -323,9 +309,8 @@ class CallRecords final : public CallPrinter {
 }  // namespace
 
 void add_range(const CallRequest& request, const Prediction& prediction, Record& record) {
-  const auto range = prediction.range ? prediction.range
-                                      : error_range(request.errors, prediction.trust,
-                                                    prediction.medium, prediction.size);
+  const auto range =
+      error_range(request.errors, prediction.trust, prediction.medium, prediction.size);
   const double time = in_microseconds(prediction.time);
   record["time_p10_us"] = range ? Record(time * range->low) : Record();
   record["time_p90_us"] = range ? Record(time * range->high) : Record();

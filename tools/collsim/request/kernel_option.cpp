@@ -34,17 +34,19 @@ std::optional<KernelQuestion> kernel_question(const po::variables_map& values) {
 
 namespace {
 
-/// Those of NCCL's calls say nothing of peer kernels.
-void forget_errors(CallRequest& request) {
+/// Errors of peer kernels beside those of NCCL's calls. Medians are not said of any.
+void add_errors(CallRequest& request) {
   request.trust_errors.clear();
-  request.errors = {};
+  for (ErrorClass& each : load_peer_kernels().errors) {
+    request.errors.classes.push_back(std::move(each));
+  }
 }
 
 }  // namespace
 
 CallRequest read_registered_request(const po::variables_map& values, std::ostream& err) {
   CallRequest request = read_request(values, err);
-  forget_errors(request);
+  add_errors(request);
   return request;
 }
 
@@ -52,7 +54,7 @@ CallRequest read_kernel_request(const po::variables_map& values, std::ostream& e
   po::variables_map of_nccl = values;
   of_nccl.erase("algorithm");
   CallRequest request = read_request(of_nccl, err);
-  forget_errors(request);
+  add_errors(request);
   RunSpec run = request.scenario.runs.front();
   if (run.schedule != ScheduleKind::nccl) {
     throw InputError("--kernels on a machine of two numbers", "a machine with GPUs");

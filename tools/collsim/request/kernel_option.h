@@ -33,7 +33,7 @@ std::optional<KernelQuestion> kernel_question(const boost::program_options::vari
 CallRequest read_kernel_request(const boost::program_options::variables_map& values,
                                 std::ostream& err);
 
-/// The question of a command about registered buffers, without the errors of NCCL's other calls.
+/// The question of a command about registered buffers, with the errors of peer kernels.
 CallRequest read_registered_request(const boost::program_options::variables_map& values,
                                     std::ostream& err);
 
