@@ -161,7 +161,7 @@ Prediction PeerCalls::predict(const std::vector<std::string>& kernels, std::stri
   prediction.time = call.kernel + call.launch;
   prediction.algorithm = kernel;
   prediction.bounds = predictor_of(kernel).compiler().bounds(size);
-  prediction.trust = trust_of(*call.cost, kernel, gpu_name_, gpu_, ranks());
+  prediction.trust = trust_of(*call.cost, kernel, gpu_name_, ranks());
   if (prediction.trust != Trust::measured) {
     taken_over_.insert(fmt::format("{} of {}", kernel, describe_recorded(*call.cost)));
   }

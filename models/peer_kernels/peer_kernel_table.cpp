@@ -280,14 +280,17 @@ Seconds host_call(const PeerKernelTable& table, std::string_view gpu, std::strin
 }
 
 Trust trust_of(const PeerKernelCost& cost, std::string_view kernel, std::string_view gpu,
-               int generation, Rank ranks) {
-  if (cost.gpu != generation) return Trust::guessed;
-  for (const RecordedGpus& recorded : cost.recorded) {
-    if (recorded.gpu != gpu || cost.kernel != kernel) continue;
+               Rank ranks) {
+  const auto holds = [&](const RecordedGpus& recorded) {
     const auto& counts = recorded.ranks;
-    if (std::find(counts.begin(), counts.end(), ranks) != counts.end()) return Trust::measured;
+    return recorded.gpu == gpu && std::find(counts.begin(), counts.end(), ranks) != counts.end();
+  };
+  if (cost.kernel == kernel && std::any_of(cost.recorded.begin(), cost.recorded.end(), holds)) {
+    return Trust::measured;
   }
-  return Trust::derived;
+  constexpr int major = 10;
+  const auto capability = known_compute_capability(gpu);
+  return capability && *capability / major == cost.gpu / major ? Trust::derived : Trust::guessed;
 }
 
 std::string describe_recorded(const PeerKernelCost& cost) {

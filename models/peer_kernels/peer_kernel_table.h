@@ -137,10 +137,11 @@ std::string common_gpu(const Topology& topology, const std::vector<DeviceId>& gp
 /// The `call` of the first host that fits.
 Seconds host_call(const PeerKernelTable& table, std::string_view gpu, std::string_view cpu);
 
-/// What a cost rests on for a kernel on so many GPUs of that name and generation: `measured` where
-/// calls of both were recorded, `derived` on others of its generation, else `guessed`.
+/// What a cost rests on for a kernel on so many GPUs of that name: `measured` where calls of both
+/// were recorded, `derived` where those of other counts or GPUs of the same major compute
+/// capability were, else `guessed`.
 Trust trust_of(const PeerKernelCost& cost, std::string_view kernel, std::string_view gpu,
-               int generation, Rank ranks);
+               Rank ranks);
 
 /// "H100 on 2, 4 and 8 ranks": what was recorded of it.
 std::string describe_recorded(const PeerKernelCost& cost);

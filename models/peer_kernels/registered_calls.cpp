@@ -105,13 +105,10 @@ Prediction RegisteredCalls::predict(Bytes size) {
     prediction.nccl_estimate = Seconds{choice.chosen.time * 1e-6};
   }
   prediction.bounds = nccl.compiler().bounds(size);
-  const std::string& kernel = prediction.algorithm;
-  const PeerKernelCost& cost = *find_cost(table_, {"nccl"}, kernel, setting_.compute_capability);
-  constexpr int generation = 10;
+  const PeerKernelCost& cost =
+      *find_cost(table_, {"nccl"}, prediction.algorithm, setting_.compute_capability);
   const std::string gpu = common_gpu(*plans_.spec().topology, plans_.spec().gpus);
-  prediction.trust =
-      trust_of(cost, kernel, gpu, setting_.compute_capability / generation * generation,
-               static_cast<Rank>(setting_.ranks));
+  prediction.trust = trust_of(cost, prediction.algorithm, gpu, static_cast<Rank>(setting_.ranks));
   prediction.medium = peer_medium(true);
   prediction.method = EstimateMethod::formula;
   clamp_to(prediction, prediction.bounds.largest());

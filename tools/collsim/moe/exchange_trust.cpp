@@ -68,7 +68,7 @@ ExchangeTrust ExchangeErrors::of(const ExchangeKernel& kernel, const Topology& t
               guessed, generations_);
   }
   if (!network.empty() && network != runs.network) {
-    const std::string_view of = runs.network.empty() ? std::string_view("any") : runs.network;
+    const std::string_view of = runs.network.empty() ? std::string_view("one host") : runs.network;
     take_over(fmt::format("network {}, not {}", network, of), Trust::guessed, guessed,
               range_of_class(Trust::guessed, medium, bytes));
   }
