@@ -77,9 +77,9 @@ std::set<std::uint32_t> recorded_ranks(const std::string& gpu, KernelFamily fami
     if (fields.size() < 10 || fields[1] != kernel) continue;
     constexpr std::uint32_t of_host = 8;
     if (!deepep) {
-      ranks.insert(std::stoul(fields[7]));
+      ranks.insert(static_cast<std::uint32_t>(std::stoul(fields[7])));
     } else if (fields[0] == (gpu == "H100" ? "h100_sxm" : "b200_sxm")) {
-      ranks.insert(of_host * std::stoul(fields[2]));
+      ranks.insert(of_host * static_cast<std::uint32_t>(std::stoul(fields[2])));
     }
   }
   return ranks;
