@@ -74,7 +74,7 @@ collsim_room(models/imports NEEDS sim/topologies models/machine models/nccl/syst
 collsim_room(models/recordings NEEDS sim/yaml sim/topologies sim/plan sim/nccl sim/cost
   models/nccl/settings)
 collsim_room(models/peer_kernels NEEDS sim/yaml sim/topologies models/machine models/nccl/symmetric
-  models/nccl models/call models/predict)
+  models/nccl models/calibration models/call models/predict)
 collsim_room(models/program NEEDS sim/yaml sim/topologies sim/routing sim/plan sim/execution
   models/calibration models/call models/predict)
 collsim_room(models/validation NEEDS sim/yaml sim/topologies sim/cost models/machine

@@ -45,6 +45,14 @@ int generation_of(const Topology& topology, const std::vector<DeviceId>& gpus) {
   return oldest;
 }
 
+/// The model of the machine's CPUs; empty where it has none.
+std::string cpu_of(const Topology& topology) {
+  for (const Device& device : topology.devices()) {
+    if (device.kind == DeviceKind::cpu) return std::string(device.model);
+  }
+  return {};
+}
+
 /// Whether an NVSwitch of the GPUs' node adds up.
 bool adds_in_switch(const Topology& topology, DeviceId gpu) {
   const auto links = topology.links_from(gpu);
@@ -76,14 +84,28 @@ void require_engine(const PeerKernelTable& table, const std::string& engine) {
 
 }  // namespace
 
-PeerCalls::PeerCalls(const CallSpec& spec, EngineRelease engine, bool simulated)
+PeerCalls::PeerCalls(const CallSpec& spec, EngineRelease engine, bool simulated,
+                     std::optional<Seconds> small_call)
     : plans_(spec, simulated ? by_simulation() : by_formulas()),
       engine_(std::move(engine)),
       table_(load_peer_kernels()) {
   require_engine(table_, engine_.engine);
   require_one_node(spec);
   gpu_ = generation_of(*spec.topology, spec.gpus);
+  gpu_name_ = common_gpu(*spec.topology, spec.gpus);
   adds_in_switch_ = adds_in_switch(*spec.topology, spec.gpus.front());
+  host_call_ = host_call(table_, gpu_name_, cpu_of(*spec.topology));
+  if (!small_call) return;
+  const PeerKernelLaunch* const launch = find_launch(table_, choose(Bytes{1}).kernels, gpu_);
+  if (launch != nullptr && launch->calls > 0) host_call_ = 1 / launch->calls * *small_call;
+}
+
+Seconds PeerCalls::launch_of(const PeerKernelCost& cost, Seconds kernel, Bytes size) const {
+  const PeerKernelLaunch* const launch =
+      plans_.spec().run.graph ? nullptr : find_launch(table_, cost.kernels, gpu_);
+  if (launch == nullptr) return {};
+  const Seconds issued = kernel + launch->gap + size / launch->copy;
+  return std::max(launch->calls * host_call_, issued) - kernel;
 }
 
 Predictor& PeerCalls::predictor_of(std::string_view kernel) {
@@ -117,22 +139,17 @@ PeerCallParts PeerCalls::parts(const std::vector<std::string>& kernels, std::str
     throw InputError(fmt::format("{} does not run here: {}", kernel, *reason),
                      "one_shot or two_shot");
   }
-  const auto [cost, measured] = find_cost(table_, kernels, kernel, gpu_);
+  const PeerKernelCost* const cost = find_cost(table_, kernels, kernel, gpu_);
   if (cost == nullptr) {
     throw InputError(fmt::format("nothing is known of {} by {}", kernel, engine_.engine),
                      "another kernel, or --kernels pytorch");
   }
   PeerCallParts parts;
   parts.cost = cost;
-  parts.measured = measured;
   parts.wire = overlapped_share(kernel, ranks()) * predictor_of(kernel).predict(size).time;
   parts.flags = flag_time(*cost, ranks());
   parts.kernel = kernel_time(*cost, ranks(), parts.wire);
-  const PeerKernelLaunch* const launch =
-      plans_.spec().run.graph ? nullptr : find_launch(table_, cost->kernels, gpu_);
-  if (launch == nullptr) return parts;
-  const Seconds issued = parts.kernel + launch->gap + size / launch->copy;
-  parts.launch = std::max(launch->issue, issued) - parts.kernel;
+  parts.launch = launch_of(*cost, parts.kernel, size);
   return parts;
 }
 
@@ -144,7 +161,11 @@ Prediction PeerCalls::predict(const std::vector<std::string>& kernels, std::stri
   prediction.time = call.kernel + call.launch;
   prediction.algorithm = kernel;
   prediction.bounds = predictor_of(kernel).compiler().bounds(size);
-  prediction.trust = call.measured ? Trust::measured : Trust::derived;
+  prediction.trust = trust_of(*call.cost, kernel, gpu_name_, ranks());
+  if (prediction.trust != Trust::measured) {
+    taken_over_.insert(fmt::format("{} of {}", kernel, describe_recorded(*call.cost)));
+  }
+  prediction.medium = peer_medium(plans_.spec().run.graph);
   prediction.method = EstimateMethod::formula;
   clamp_to(prediction, prediction.bounds.largest());
   return prediction;

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,11 +18,10 @@ namespace collsim {
 /// Where the time of a call by a peer kernel goes.
 struct PeerCallParts {
   const PeerKernelCost* cost = nullptr;
-  Seconds flags;          ///< for as many ranks
-  Seconds wire;           ///< of the bytes, at line rate
-  Seconds kernel;         ///< flags and bytes together
-  Seconds launch;         ///< what the CPU adds; none in a CUDA graph
-  bool measured = false;  ///< the costs are those of such GPUs
+  Seconds flags;   ///< for as many ranks
+  Seconds wire;    ///< of the bytes, at line rate
+  Seconds kernel;  ///< flags and bytes together
+  Seconds launch;  ///< what the CPU adds; none in a CUDA graph
 };
 
 /// What runs for a size, and why.
@@ -38,9 +38,12 @@ struct PeerCallChoice {
 class PeerCalls {
  public:
   /// `spec` is the call under NCCL's rules. `simulated`: bytes and NCCL's calls are simulated, and
-  /// not estimated. Throws InputError for another collective than all_reduce, several nodes, GPUs
-  /// that no peer kernel is known of, and an engine that is not in the table.
-  PeerCalls(const CallSpec& spec, EngineRelease engine, bool simulated);
+  /// not estimated. `small_call`: what the engine's smallest call takes on the host outside CUDA
+  /// graphs; nothing: that of the table's host. Throws InputError for another collective than
+  /// all_reduce, several nodes, GPUs that no peer kernel is known of, and an engine that is not in
+  /// the table.
+  PeerCalls(const CallSpec& spec, EngineRelease engine, bool simulated,
+            std::optional<Seconds> small_call = std::nullopt);
 
   const EngineRelease& engine() const { return engine_; }
   /// The compute capability by which costs are looked up: of GPUs without NVLink that of a PCIe
@@ -58,6 +61,9 @@ class PeerCalls {
   PeerCallParts parts(std::string_view kernel, Bytes size);
   /// The same of what choose() says; only where that is no call of NCCL's.
   PeerCallParts chosen_parts(Bytes size);
+  /// "two_shot of H100 on 4, 8 ranks": whose costs calls that were predicted so far have taken
+  /// over, as none like them were recorded.
+  const std::set<std::string>& taken_over() const { return taken_over_; }
   /// Nothing, or why the machine cannot run a kernel.
   std::optional<std::string> why_not(std::string_view kernel) const;
 
@@ -66,12 +72,16 @@ class PeerCalls {
   Prediction predict(const std::vector<std::string>& kernels, std::string_view kernel, Bytes size);
   PeerCallChoice fastest(const PeerKernelChoice& row, Bytes size);
   Predictor& predictor_of(std::string_view kernel);
+  Seconds launch_of(const PeerKernelCost& cost, Seconds kernel, Bytes size) const;
 
   KernelPlans plans_;
   EngineRelease engine_;
   PeerKernelTable table_;
   int gpu_ = 0;
+  std::string gpu_name_;  ///< common_gpu()
+  Seconds host_call_;     ///< HostCall::call
   bool adds_in_switch_ = false;
+  std::set<std::string> taken_over_;
 };
 
 }  // namespace collsim

@@ -1,9 +1,13 @@
 #include "models/peer_kernels/peer_kernel_table.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
+#include "models/machine/gpu_model.h"
 #include "sim/base/data_directory.h"
 #include "sim/yaml/yaml_reader.h"
 
@@ -13,34 +17,97 @@ namespace {
 
 constexpr int max_capability = 999;
 constexpr std::int64_t max_peers = 1024;
+constexpr double max_share = 100;
 
 int read_gpu(const YamlValue& value) {
   return static_cast<int>(value.integer(0, max_capability));
 }
 
+Seconds time_at(const YamlMapping& keys, std::string_view key) {
+  const auto value = keys.find(key);
+  return value ? value->time() : Seconds{};
+}
+
+double share_at(const YamlMapping& keys, std::string_view key) {
+  const auto value = keys.find(key);
+  return value ? value->share(max_share) : 0;
+}
+
+std::string text_at(const YamlMapping& keys, std::string_view key) {
+  const auto value = keys.find(key);
+  return value ? value->string() : std::string();
+}
+
+std::vector<Rank> read_ranks(const YamlValue& value) {
+  std::vector<Rank> ranks;
+  for (const YamlValue& each : value.sequence()) {
+    ranks.push_back(static_cast<Rank>(each.integer(2, max_peers)));
+  }
+  return ranks;
+}
+
+std::vector<RecordedGpus> read_recorded(const YamlMapping& of) {
+  std::vector<RecordedGpus> recorded;
+  const auto list = of.find("recorded");
+  if (!list) return recorded;
+  for (const YamlValue& value : list->sequence()) {
+    const YamlMapping keys = value.mapping({"gpu", "ranks"});
+    recorded.push_back({keys.at("gpu").string(), read_ranks(keys.at("ranks"))});
+  }
+  return recorded;
+}
+
 PeerKernelCost read_cost(const YamlValue& value) {
-  const YamlMapping keys = value.mapping({"kernels", "kernel", "gpu", "flags", "doubling", "wait",
-                                          "port_share", "block_share", "uneven"});
-  const auto block_share = keys.find("block_share");
-  const auto uneven = keys.find("uneven");
+  const YamlMapping keys =
+      value.mapping({"kernels", "kernel", "gpu", "flags", "doubling", "wait", "peer_wait",
+                     "port_share", "peer_share", "block_share", "uneven", "recorded"});
   return {.kernels = keys.at("kernels").string(),
           .kernel = keys.at("kernel").string(),
           .gpu = read_gpu(keys.at("gpu")),
           .flags = keys.at("flags").time(),
           .doubling = keys.at("doubling").time(),
-          .wait = keys.at("wait").time(),
+          .wait = time_at(keys, "wait"),
+          .peer_wait = time_at(keys, "peer_wait"),
           .port_share = keys.at("port_share").fraction(),
-          .block_share = block_share ? block_share->fraction() : 0,
-          .uneven = uneven ? uneven->time() : Seconds{}};
+          .peer_share = share_at(keys, "peer_share"),
+          .block_share = share_at(keys, "block_share"),
+          .uneven = time_at(keys, "uneven"),
+          .recorded = read_recorded(keys)};
 }
 
 PeerKernelLaunch read_launch(const YamlValue& value) {
-  const YamlMapping keys = value.mapping({"kernels", "gpu", "issue", "gap", "copy"});
+  const YamlMapping keys = value.mapping({"kernels", "gpu", "calls", "gap", "copy"});
   return {.kernels = keys.at("kernels").string(),
           .gpu = read_gpu(keys.at("gpu")),
-          .issue = keys.at("issue").time(),
+          .calls = keys.at("calls").share(max_share),
           .gap = keys.at("gap").time(),
           .copy = keys.at("copy").rate()};
+}
+
+HostCall read_host(const YamlValue& value) {
+  const YamlMapping keys = value.mapping({"gpu", "cpu", "call"});
+  return {text_at(keys, "gpu"), text_at(keys, "cpu"), keys.at("call").time()};
+}
+
+ErrorClass read_errors(const YamlValue& value) {
+  const YamlMapping keys = value.mapping({"trust", "graph", "machines", "rows", "ranges"});
+  const std::string word = keys.at("trust").string();
+  for (const Trust trust : {Trust::measured, Trust::derived, Trust::guessed}) {
+    if (to_string(trust) != word) continue;
+    constexpr std::int64_t many = 1'000'000;
+    ErrorClass read{trust,
+                    std::string(peer_medium(keys.at("graph").boolean())),
+                    {},
+                    static_cast<int>(keys.at("machines").integer(1, many)),
+                    static_cast<int>(keys.at("rows").integer(1, many))};
+    for (const YamlValue& range : keys.at("ranges").sequence()) {
+      const auto ends = range.sequence();
+      if (ends.size() != 2) range.fail("no range", "two shares, such as [0.9, 1.2]");
+      read.ranges.push_back({ends.front().share(max_share), ends.back().share(max_share)});
+    }
+    return read;
+  }
+  keys.at("trust").fail(fmt::format("there is no '{}'", word), "measured, derived or guessed");
 }
 
 PeerKernelStep read_step(const YamlValue& value) {
@@ -57,9 +124,7 @@ PeerKernelChoice read_choice(const YamlValue& value) {
   choice.since = parse_release(keys.at("since").string());
   if (choice.since.empty()) keys.at("since").fail("no release", "numbers, such as \"0.19\"");
   for (const YamlValue& gpu : keys.at("gpus").sequence()) choice.gpus.push_back(read_gpu(gpu));
-  for (const YamlValue& ranks : keys.at("ranks").sequence()) {
-    choice.ranks.push_back(static_cast<Rank>(ranks.integer(2, max_peers)));
-  }
+  choice.ranks = read_ranks(keys.at("ranks"));
   for (const YamlValue& step : keys.at("runs").sequence()) choice.runs.push_back(read_step(step));
   return choice;
 }
@@ -94,8 +159,11 @@ Seconds flag_time(const PeerKernelCost& kernel, double ranks) {
 }
 
 Seconds kernel_time(const PeerKernelCost& kernel, double ranks, Seconds wire) {
+  const double peers = ranks - 1;
+  const double of_a_peer = kernel.peer_share == 0 ? 0 : wire.value / peers / kernel.peer_share;
   return flag_time(kernel, ranks) +
-         Seconds{std::hypot(kernel.wait.value, wire.value / kernel.port_share)};
+         Seconds{std::hypot(kernel.wait.value + peers * kernel.peer_wait.value,
+                            wire.value / kernel.port_share, of_a_peer)};
 }
 
 Seconds kernel_time(const PeerKernelCost& kernel, double ranks, Seconds wire, Seconds handled,
@@ -108,11 +176,15 @@ Seconds kernel_time(const PeerKernelCost& kernel, double ranks, Seconds wire, Se
 
 PeerKernelTable load_peer_kernels() {
   const YamlMapping keys = load_yaml(shipped_file("peer-kernels", "models/data"), "peer-kernels")
-                               .mapping({"costs", "launches", "choices"});
+                               .mapping({"costs", "launches", "hosts", "errors", "choices"});
   PeerKernelTable table;
   for (const YamlValue& cost : keys.at("costs").sequence()) table.costs.push_back(read_cost(cost));
   for (const YamlValue& launch : keys.at("launches").sequence()) {
     table.launches.push_back(read_launch(launch));
+  }
+  for (const YamlValue& host : keys.at("hosts").sequence()) table.hosts.push_back(read_host(host));
+  for (const YamlValue& each : keys.at("errors").sequence()) {
+    table.errors.push_back(read_errors(each));
   }
   for (const YamlValue& choice : keys.at("choices").sequence()) {
     table.choices.push_back(read_choice(choice));
@@ -161,17 +233,18 @@ std::vector<std::string> kernels_of(const PeerKernelTable& table, const EngineRe
   return kernels;
 }
 
-FoundCost find_cost(const PeerKernelTable& table, const std::vector<std::string>& kernels,
-                    std::string_view kernel, int gpu) {
-  FoundCost found;
+const PeerKernelCost* find_cost(const PeerKernelTable& table,
+                                const std::vector<std::string>& kernels, std::string_view kernel,
+                                int gpu) {
+  const PeerKernelCost* found = nullptr;
   for (const std::string& name : kernels) {
     const PeerKernelCost* const cost = nearest_cost(table, name, kernel, gpu);
     if (cost == nullptr) continue;
-    if (cost->gpu == gpu) return {cost, true};
-    if (found.cost == nullptr) found.cost = cost;
+    if (cost->gpu == gpu) return cost;
+    if (found == nullptr) found = cost;
   }
-  if (found.cost == nullptr && kernel == "multimem_one_shot") {
-    return {find_cost(table, kernels, "multimem_two_shot", gpu).cost, false};
+  if (found == nullptr && kernel == "multimem_one_shot") {
+    return find_cost(table, kernels, "multimem_two_shot", gpu);
   }
   return found;
 }
@@ -186,6 +259,51 @@ const PeerKernelLaunch* find_launch(const PeerKernelTable& table, std::string_vi
     }
   }
   return nearest;
+}
+
+std::string common_gpu(const Topology& topology, const std::vector<DeviceId>& gpus) {
+  const auto name = [&](DeviceId gpu) {
+    const GpuModel* const known = find_gpu_model(topology.device(gpu).model);
+    return known == nullptr ? std::string_view() : known->name;
+  };
+  const bool equal = std::all_of(gpus.begin(), gpus.end(),
+                                 [&](DeviceId gpu) { return name(gpu) == name(gpus.front()); });
+  return std::string(equal ? name(gpus.front()) : std::string_view());
+}
+
+Seconds host_call(const PeerKernelTable& table, std::string_view gpu, std::string_view cpu) {
+  const auto fits = [&](const HostCall& host) {
+    return (host.gpu.empty() || host.gpu == gpu) && cpu.find(host.cpu) != std::string_view::npos;
+  };
+  const auto found = std::find_if(table.hosts.begin(), table.hosts.end(), fits);
+  return found == table.hosts.end() ? Seconds{} : found->call;
+}
+
+Trust trust_of(const PeerKernelCost& cost, std::string_view kernel, std::string_view gpu,
+               Rank ranks) {
+  const auto holds = [&](const RecordedGpus& recorded) {
+    const auto& counts = recorded.ranks;
+    return recorded.gpu == gpu && std::find(counts.begin(), counts.end(), ranks) != counts.end();
+  };
+  if (cost.kernel == kernel && std::any_of(cost.recorded.begin(), cost.recorded.end(), holds)) {
+    return Trust::measured;
+  }
+  constexpr int major = 10;
+  const auto capability = known_compute_capability(gpu);
+  return capability && *capability / major == cost.gpu / major ? Trust::derived : Trust::guessed;
+}
+
+std::string describe_recorded(const PeerKernelCost& cost) {
+  std::vector<std::string> texts;
+  for (const RecordedGpus& recorded : cost.recorded) {
+    texts.push_back(fmt::format("{} on {} ranks", recorded.gpu, fmt::join(recorded.ranks, ", ")));
+  }
+  if (texts.empty()) return "NCCL's own estimates";
+  return fmt::format("{}", fmt::join(texts, "; "));
+}
+
+std::string_view peer_medium(bool graph) {
+  return graph ? "peers' memory, in CUDA graphs" : "peers' memory, call by call";
 }
 
 }  // namespace collsim

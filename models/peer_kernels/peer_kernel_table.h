@@ -6,15 +6,23 @@
 #include <string_view>
 #include <vector>
 
+#include "models/calibration/error_table.h"
 #include "models/peer_kernels/engine_release.h"
 #include "sim/base/units.h"
 #include "sim/topologies/topology.h"
 
 namespace collsim {
 
+/// GPUs of which calls of a kernel were recorded, by how many of them.
+struct RecordedGpus {
+  std::string gpu;  ///< the name of its GpuModel: "H100"
+  std::vector<Rank> ranks;
+};
+
 /// What a kernel costs that adds up in peers' memory. A call of N ranks in a CUDA graph takes
 ///
-///   flags + doubling log2 N + hypot(wait, wire / port_share)
+///   flags + doubling log2 N
+///     + hypot(wait + (N - 1) peer_wait, wire / port_share, wire / (N - 1) / peer_share)
 ///
 /// where `wire` is what its bytes take at line rate on the busiest port.
 /// models/data/peer-kernels.yaml says how each was fitted.
@@ -25,10 +33,14 @@ struct PeerKernelCost {
   Seconds flags;          ///< to launch it, and to exchange flags with peers
   Seconds doubling;       ///< more of that with every doubling of the ranks
   Seconds wait;           ///< between its halves, which only more bytes than that hide
+  Seconds peer_wait;      ///< more of that for each peer
   double port_share = 1;  ///< share of a port's rate that its loads reach
+  /// Share of it that loads from one peer reach, however few peers there are; 0: as much as all.
+  double peer_share = 0;
   /// Share of it that one thread block reaches; 0: as many run as do not matter.
   double block_share = 0;
   Seconds uneven;  ///< on top where thread blocks do not divide the data equally
+  std::vector<RecordedGpus> recorded;  ///< in recordings/inference and recordings/h200x4
 };
 
 /// The thread blocks of a kernel.
@@ -47,13 +59,21 @@ Seconds kernel_time(const PeerKernelCost& kernel, double ranks, Seconds wire);
 Seconds kernel_time(const PeerKernelCost& kernel, double ranks, Seconds wire, Seconds handled,
                     KernelBlocks blocks);
 
-/// What a call costs that the CPU issues by itself: max(issue, call + gap + bytes / copy).
+/// What a call costs that the CPU issues by itself: max(calls host, call + gap + bytes / copy),
+/// where `host` is the `call` of its HostCall.
 struct PeerKernelLaunch {
   std::string kernels;
   int gpu = 0;
-  Seconds issue;        ///< that the CPU takes for a call
+  double calls = 1;     ///< as many times as long as `custom` the CPU takes for a call
   Seconds gap;          ///< between the copy and the kernel
   BytesPerSecond copy;  ///< at which data comes into the registered buffer
+};
+
+/// How long the CPU of a host takes to issue a call of the kernels `custom`.
+struct HostCall {
+  std::string gpu;  ///< of hosts with this GPU, whatever their CPU is; empty: any
+  std::string cpu;  ///< of CPUs whose model has this word in its name; empty: any
+  Seconds call;
 };
 
 /// A kernel, and below which size it runs; without one, where it is fastest.
@@ -77,6 +97,9 @@ struct PeerKernelChoice {
 struct PeerKernelTable {
   std::vector<PeerKernelCost> costs;
   std::vector<PeerKernelLaunch> launches;
+  std::vector<HostCall> hosts;  ///< the first that fits counts
+  /// Ranges of times, in classes of `measured`, `derived` and `guessed` over peer_medium().
+  std::vector<ErrorClass> errors;
   std::vector<PeerKernelChoice> choices;
 };
 
@@ -95,21 +118,35 @@ const PeerKernelChoice* find_choice(const PeerKernelTable& table, const EngineRe
 /// which every engine can call.
 std::vector<std::string> kernels_of(const PeerKernelTable& table, const EngineRelease& engine);
 
-/// A kernel's costs, and whether they were measured of such GPUs.
-struct FoundCost {
-  const PeerKernelCost* cost = nullptr;  ///< null: of no GPUs
-  bool measured = false;
-};
-
 /// The cost among these kernels, the first that has it: of such GPUs, else of the generation
 /// before, else of the next. That of `multimem_one_shot`, which nobody has measured, is that of
-/// `multimem_two_shot`.
-FoundCost find_cost(const PeerKernelTable& table, const std::vector<std::string>& kernels,
-                    std::string_view kernel, int gpu);
+/// `multimem_two_shot`. Null: of no GPUs.
+const PeerKernelCost* find_cost(const PeerKernelTable& table,
+                                const std::vector<std::string>& kernels, std::string_view kernel,
+                                int gpu);
 
 /// What the CPU costs those kernels on such GPUs, or on the nearest of which it was measured; null
 /// where it was measured of none.
 const PeerKernelLaunch* find_launch(const PeerKernelTable& table, std::string_view kernels,
                                     int gpu);
+
+/// The name of the GPUs' model (GpuModel::name); empty where they are of several, or of none that
+/// is known.
+std::string common_gpu(const Topology& topology, const std::vector<DeviceId>& gpus);
+
+/// The `call` of the first host that fits.
+Seconds host_call(const PeerKernelTable& table, std::string_view gpu, std::string_view cpu);
+
+/// What a cost rests on for a kernel on so many GPUs of that name: `measured` where calls of both
+/// were recorded, `derived` where those of other counts or GPUs of the same major compute
+/// capability were, else `guessed`.
+Trust trust_of(const PeerKernelCost& cost, std::string_view kernel, std::string_view gpu,
+               Rank ranks);
+
+/// "H100 on 2, 4 and 8 ranks": what was recorded of it.
+std::string describe_recorded(const PeerKernelCost& cost);
+
+/// What the errors of such calls are found by, as the medium of a prediction.
+std::string_view peer_medium(bool graph);
 
 }  // namespace collsim

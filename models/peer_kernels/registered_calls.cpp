@@ -74,8 +74,9 @@ Seconds RegisteredCalls::time_of(SymmetricKernel kernel, std::uint32_t blocks, B
 
 Seconds RegisteredCalls::time_of(std::string_view kernel, const Wire& wire, KernelBlocks blocks,
                                  Bytes size) {
-  const FoundCost found = find_cost(table_, {"nccl"}, kernel, setting_.compute_capability);
-  if (found.cost == nullptr) {
+  const PeerKernelCost* const cost =
+      find_cost(table_, {"nccl"}, kernel, setting_.compute_capability);
+  if (cost == nullptr) {
     throw InputError(fmt::format("nothing is known of NCCL's {}", kernel),
                      "a call without --registered");
   }
@@ -83,7 +84,7 @@ Seconds RegisteredCalls::time_of(std::string_view kernel, const Wire& wire, Kern
   const Seconds on_wire = overlapped_share(wire.algorithm, setting_.ranks) *
                           plans_.on_links_alone(wire.algorithm).predict(size).time;
   const double handled = (ranks - 1 + wire.own_buffers) / (ranks - 1);
-  return kernel_time(*found.cost, ranks, on_wire, handled * on_wire, blocks);
+  return kernel_time(*cost, ranks, on_wire, handled * on_wire, blocks);
 }
 
 Prediction RegisteredCalls::predict(Bytes size) {
@@ -104,9 +105,11 @@ Prediction RegisteredCalls::predict(Bytes size) {
     prediction.nccl_estimate = Seconds{choice.chosen.time * 1e-6};
   }
   prediction.bounds = nccl.compiler().bounds(size);
-  constexpr int measured_gpus = 90;  // Hopper, without multicast
-  const bool measured = setting_.compute_capability == measured_gpus && !setting_.multicast;
-  prediction.trust = measured ? Trust::measured : Trust::derived;
+  const PeerKernelCost& cost =
+      *find_cost(table_, {"nccl"}, prediction.algorithm, setting_.compute_capability);
+  const std::string gpu = common_gpu(*plans_.spec().topology, plans_.spec().gpus);
+  prediction.trust = trust_of(cost, prediction.algorithm, gpu, static_cast<Rank>(setting_.ranks));
+  prediction.medium = peer_medium(true);
   prediction.method = EstimateMethod::formula;
   clamp_to(prediction, prediction.bounds.largest());
   return prediction;

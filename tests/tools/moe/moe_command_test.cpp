@@ -97,7 +97,7 @@ TEST(MoeCommand, says_what_is_taken_over_from_other_machines) {
   const auto there = rows_of_exchange({"dgx-h100-x2", "-c", "moe_dispatch"})[0];
   const auto here = rows_of_exchange({"aws-p6-b300-x2", "-c", "moe_dispatch"})[0];
   EXPECT_EQ(there.at("taken_over"), "");
-  EXPECT_EQ(here.at("taken_over"), "B300, not H100; network efa, not ib");
+  EXPECT_EQ(here.at("taken_over"), "B300, not B200; network efa, not one host; 16 ranks, not 8");
   EXPECT_GT(here.at("typical_error"), 2 * there.at("typical_error").get<double>());
 }
 

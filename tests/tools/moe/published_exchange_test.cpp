@@ -69,21 +69,22 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// The median error of DeepEP's rows of a mode, of every seventh so as not to take long.
+/// The median error of DeepEP's rows of a mode on a GPU, of every seventh so as not to take long.
 double deepep_error(const std::string& mode, KernelFamily family, ExpertOperation operation,
-                    const std::string& column) {
-  const Machine machine = load_machine("dgx-h100-x4");
+                    const std::string& column, const std::string& gpu = "H100") {
+  const Machine machine = load_machine(gpu == "H100" ? "dgx-h100-x8" : "dgx-b200");
   std::vector<double> errors;
   std::size_t count = 0;
   for (const Row& row : rows_of("deepep.tsv")) {
     const std::uint32_t tokens = number(row, "tokens");
+    if (row.at("machine") != (gpu == "H100" ? "h100_sxm" : "b200_sxm")) continue;
     if (row.at("mode") != mode || tokens < 8 || tokens > 4096 || ++count % 7 != 0) continue;
     Expected expected = read_layer(row, 8 * number(row, "hosts"), machine.topology);
     if (mode == "normal") expected.layer.sms = number(row, "sms");
     if (operation == ExpertOperation::combine) expected.layer.type = TokenType::bf16;
     const ExpertExchange exchange =
         expert_exchange(machine.topology, first_gpus(machine.topology, expected.ranks),
-                        exchange_kernel(family, operation), expected.places,
+                        exchange_kernel(family, operation, gpu), expected.places,
                         token_traffic(expected.places, Skew{}), expected.layer);
     errors.push_back(std::abs(in_microseconds(exchange.time) / std::stod(row.at(column)) - 1));
   }
@@ -95,6 +96,9 @@ TEST(PublishedExchange, of_deepep_normal) {
   using enum ExpertOperation;
   EXPECT_LT(deepep_error("normal", KernelFamily::deepep, dispatch, "dispatch_us"), 0.10);
   EXPECT_LT(deepep_error("normal", KernelFamily::deepep, combine, "combine_us"), 0.10);
+  constexpr KernelFamily family = KernelFamily::deepep;
+  EXPECT_LT(deepep_error("normal", family, dispatch, "dispatch_us", "B200"), 0.08);
+  EXPECT_LT(deepep_error("normal", family, combine, "combine_us", "B200"), 0.08);
 }
 
 TEST(PublishedExchange, of_deepep_low_latency) {
@@ -102,6 +106,8 @@ TEST(PublishedExchange, of_deepep_low_latency) {
   constexpr KernelFamily family = KernelFamily::deepep_low_latency;
   EXPECT_LT(deepep_error("low-latency", family, dispatch, "dispatch_us"), 0.12);
   EXPECT_LT(deepep_error("low-latency", family, combine, "combine_us"), 0.12);
+  EXPECT_LT(deepep_error("low-latency", family, dispatch, "dispatch_us", "B200"), 0.12);
+  EXPECT_LT(deepep_error("low-latency", family, combine, "combine_us", "B200"), 0.12);
 }
 
 TEST(PublishedExchange, of_tensorrt_llm) {

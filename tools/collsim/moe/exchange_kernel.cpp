@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "models/machine/gpu_model.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
@@ -54,20 +55,46 @@ double share_at(const YamlMapping& keys, std::string_view key) {
   return value ? value->fraction() : 1;
 }
 
+ErrorRange read_range(const YamlValue& value) {
+  constexpr double most = 100;
+  const auto ends = value.sequence();
+  if (ends.size() != 2) value.fail("no range", "two shares, such as [0.9, 1.2]");
+  return {ends.front().share(most), ends.back().share(most)};
+}
+
 KernelRuns runs_of(const YamlValue& value) {
-  const YamlMapping keys = value.mapping({"gpu", "network", "ranks", "error"});
+  const YamlMapping keys = value.mapping({"gpu", "network", "ranks", "error", "range"});
   constexpr std::uint32_t max_ranks = 1U << 17;
   const auto network = keys.find("network");
-  return {keys.at("gpu").string(), network ? network->string() : std::string(),
-          static_cast<std::uint32_t>(keys.at("ranks").integer(1, max_ranks)),
-          keys.at("error").share()};
+  KernelRuns runs{keys.at("gpu").string(),
+                  network ? network->string() : std::string(),
+                  {},
+                  keys.at("error").share(),
+                  read_range(keys.at("range"))};
+  for (const YamlValue& each : keys.at("ranks").sequence()) {
+    runs.ranks.push_back(static_cast<std::uint32_t>(each.integer(1, max_ranks)));
+  }
+  return runs;
+}
+
+YamlMapping shipped_kernels() {
+  return load_yaml(shipped_file("exchange-kernels", "models/data"), "exchange-kernels")
+      .mapping({"kernels", "other_generations"});
+}
+
+/// How near constants are to a GPU: 2 of itself, 1 of its generation, 0 of another.
+int nearness(const ExchangeKernel& kernel, std::string_view gpu) {
+  if (kernel.measured.gpu == gpu) return 2;
+  return is_kin(gpu, kernel.measured.gpu) ? 1 : 0;
 }
 
 ExchangeKernel kernel_of(const YamlValue& value) {
   const YamlMapping keys = value.mapping(
-      {"kernel", "operation", "blocks", "launch", "doubling_ranks", "doubling_hosts", "expert",
-       "first_byte", "token", "token_byte", "message", "message_byte", "network_message",
-       "network_byte", "nvlink_share", "network_share", "fill", "measured", "source"});
+      {"kernel",         "operation",    "blocks",           "launch",       "doubling_ranks",
+       "doubling_hosts", "expert",       "first_byte",       "token",        "token_byte",
+       "message",        "message_byte", "network_message",  "network_byte", "nvlink_share",
+       "network_share",  "many_hosts",   "many_hosts_share", "fill",         "measured",
+       "source"});
   ExchangeKernel kernel;
   kernel.family = value_at(keys, "kernel", families);
   kernel.operation = value_at(keys, "operation", expert_operations);
@@ -85,6 +112,11 @@ ExchangeKernel kernel_of(const YamlValue& value) {
   kernel.network_byte = time_at(keys, "network_byte");
   kernel.nvlink_share = share_at(keys, "nvlink_share");
   kernel.network_share = share_at(keys, "network_share");
+  if (const auto many = keys.find("many_hosts")) {
+    constexpr std::int64_t max_hosts = 1 << 17;
+    kernel.many_hosts = static_cast<std::uint32_t>(many->integer(2, max_hosts));
+    kernel.many_hosts_share = share_at(keys, "many_hosts_share");
+  }
   if (const auto fill = keys.find("fill")) kernel.fill = fill->share(largest_fill);
   kernel.measured = runs_of(keys.at("measured"));
   kernel.source = keys.at("source").string();
@@ -116,19 +148,32 @@ KernelFamily read_kernel_family(std::string_view name) {
                    names_instead_of(name, kernel_family_names()));
 }
 
-ExchangeKernel exchange_kernel(KernelFamily family, ExpertOperation operation) {
-  const YamlMapping file =
-      load_yaml(shipped_file("exchange-kernels", "models/data"), "exchange-kernels")
-          .mapping({"kernels"});
+bool is_kin(std::string_view gpu, std::string_view other) {
+  constexpr int generation = 10;
+  const auto here = known_compute_capability(gpu);
+  const auto there = known_compute_capability(other);
+  return here && there && *here / generation == *there / generation;
+}
+
+ExchangeKernel exchange_kernel(KernelFamily family, ExpertOperation operation,
+                               std::string_view gpu) {
+  const YamlMapping file = shipped_kernels();
   std::vector<std::string> has;
+  std::optional<ExchangeKernel> nearest;
   for (const YamlValue& value : file.at("kernels").sequence()) {
     ExchangeKernel kernel = kernel_of(value);
     if (kernel.family != family) continue;
-    if (kernel.operation == operation) return kernel;
     has.emplace_back(fmt::format("moe_{}", to_string(kernel.operation)));
+    if (kernel.operation != operation) continue;
+    if (!nearest || nearness(kernel, gpu) > nearness(*nearest, gpu)) nearest = std::move(kernel);
   }
+  if (nearest) return *std::move(nearest);
   throw InputError(fmt::format("{} has no moe_{}", to_string(family), to_string(operation)),
                    fmt::format("{}", fmt::join(has, ", ")));
+}
+
+ErrorRange range_of_other_generations() {
+  return read_range(shipped_kernels().at("other_generations"));
 }
 
 }  // namespace collsim

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/calibration/error_table.h"
 #include "sim/base/units.h"
 
 namespace collsim {
@@ -37,10 +38,11 @@ KernelFamily read_kernel_family(std::string_view name);
 
 /// What constants were fitted to.
 struct KernelRuns {
-  std::string gpu;          ///< "H100"
-  std::string network;      ///< the transport between hosts, "ib"; empty: they were one host's
-  std::uint32_t ranks = 0;  ///< at most
-  double error = 0;         ///< of the fit: the median, as a share
+  std::string gpu;      ///< "H100"
+  std::string network;  ///< the transport between hosts, "ib"; empty: they were one host's
+  std::vector<std::uint32_t> ranks;
+  double error = 0;  ///< of the fit: the median, as a share
+  ErrorRange range;  ///< where eight of ten recorded times lie beside those of the fit
 };
 
 /// What an operation of a kernel costs. models/data/exchange-kernels.yaml says how each was fitted.
@@ -48,26 +50,36 @@ struct ExchangeKernel {
   KernelFamily family = KernelFamily::deepep;
   ExpertOperation operation = ExpertOperation::dispatch;
   BlockRule blocks = BlockRule::given;
-  Seconds launch;            ///< before the first and after the last token, on one rank
-  Seconds doubling_ranks;    ///< on top for each doubling of the ranks of a host
-  Seconds doubling_hosts;    ///< on top for each doubling of the hosts
-  Seconds expert;            ///< on top for each expert, which is waited for by itself
-  Seconds first_byte;        ///< on top for each byte of a token: one token's way
-  Seconds token;             ///< of a block, for each token of the rank
-  Seconds token_byte;        ///< likewise, for each byte of it
-  Seconds message;           ///< of a block, for each rank that a token goes to
-  Seconds message_byte;      ///< likewise, for each byte
-  Seconds network_message;   ///< of a block, for each copy of kernels between hosts
-  Seconds network_byte;      ///< likewise, for each byte
-  double nvlink_share = 1;   ///< of an NVLink's bandwidth that is reached
-  double network_share = 1;  ///< of a NIC's and a cable's
-  double fill = 0;           ///< tokens of a block that pass before sends overlap with work
+  Seconds launch;                ///< before the first and after the last token, on one rank
+  Seconds doubling_ranks;        ///< on top for each doubling of the ranks of a host
+  Seconds doubling_hosts;        ///< on top for each doubling of the hosts
+  Seconds expert;                ///< on top for each expert, which is waited for by itself
+  Seconds first_byte;            ///< on top for each byte of a token: one token's way
+  Seconds token;                 ///< of a block, for each token of the rank
+  Seconds token_byte;            ///< likewise, for each byte of it
+  Seconds message;               ///< of a block, for each rank that a token goes to
+  Seconds message_byte;          ///< likewise, for each byte
+  Seconds network_message;       ///< of a block, for each copy of kernels between hosts
+  Seconds network_byte;          ///< likewise, for each byte
+  double nvlink_share = 1;       ///< of an NVLink's bandwidth that is reached
+  double network_share = 1;      ///< of a NIC's and a cable's
+  std::uint32_t many_hosts = 0;  ///< from which number of hosts on, but for 0,
+  double many_hosts_share = 1;   ///< this is reached of them in place of network_share
+  double fill = 0;               ///< tokens of a block that pass before sends overlap with work
   KernelRuns measured;
   std::string source;
 };
 
-/// The shipped constants, models/data/exchange-kernels.yaml. Throws InputError where the family has
-/// no such operation.
-ExchangeKernel exchange_kernel(KernelFamily family, ExpertOperation operation);
+/// The shipped constants, models/data/exchange-kernels.yaml: those of the GPU, else of its
+/// generation, else the family's first. Throws InputError where the family has no such operation.
+ExchangeKernel exchange_kernel(KernelFamily family, ExpertOperation operation,
+                               std::string_view gpu = {});
+
+/// Whether both GPUs are of one generation, as B200 and GB300 are.
+bool is_kin(std::string_view gpu, std::string_view other);
+
+/// Where eight of ten times lie that rest on another generation's constants, as shares of the
+/// predicted one: as those of B200 beside what H100's said.
+ErrorRange range_of_other_generations();
 
 }  // namespace collsim

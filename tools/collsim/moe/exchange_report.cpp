@@ -66,6 +66,9 @@ void add_exchange(const ExchangeHeading& heading, const ExchangeRow& row, Table&
   add(fixed_column("bytes", "sent", "(B)", 11, 0), row.bytes);
   add(fixed_column("time_us", "time", "(us)", 9), in_microseconds(row.time));
   add({"typical_error", "off", "(%)", 0, 100, 0, 4}, row.error);
+  add(fixed_column("time_p10_us", "p10", "(us)", 9), in_microseconds(row.range.low * row.time));
+  add(fixed_column("time_p90_us", "p90", "(us)", 9), in_microseconds(row.range.high * row.time));
+  add.data("trust", to_string(row.trust));
   add.data("taken_over", row.taken_over);
   add(fixed_column("even_us", "unskewed", "(us)", 9), in_microseconds(row.even));
   add.data("launch_us", time(row.launch));
@@ -86,7 +89,8 @@ Answer exchange_answer(const ExchangeHeading& heading, const std::vector<Exchang
   if (!rows.front().taken_over.empty()) {
     head.push_back(fmt::format("taken over from there: {}", rows.front().taken_over));
   }
-  head.emplace_back("off: the median error to expect, either way");
+  head.emplace_back(
+      "off: the median error to expect, either way; 8 of 10 such times are from p10 to p90");
   Table table;
   answer.document = {
       {"facts", heading.facts}, {"constants", heading.source}, {"rows", Record::array()}};

@@ -3,7 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "models/calibration/error_table.h"
 #include "sim/base/units.h"
+#include "sim/cost/trust.h"
 #include "tools/collsim/moe/port_exchange.h"
 #include "tools/collsim/report/answer.h"
 
@@ -20,8 +22,10 @@ struct ExchangeRow {
   Seconds launch;  ///< launch, work and fill are 0 for calls of sizes
   Seconds work;
   Seconds fill;
-  Seconds even;            ///< the time without skew
-  double error = 0;        ///< the median to expect of the time, as a share
+  Seconds even;      ///< the time without skew
+  double error = 0;  ///< the median to expect of the time, as a share
+  ErrorRange range;  ///< where eight of ten times lie, as shares of `time`
+  Trust trust = Trust::measured;
   std::string taken_over;  ///< what is another machine's of the constants; empty: nothing
   PortExchange ports;
 };

@@ -1,8 +1,10 @@
 #include "tools/collsim/moe/exchange_trust.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "models/calibration/transport.h"
@@ -11,12 +13,6 @@
 namespace collsim {
 
 namespace {
-
-std::string gpu_name(const Topology& topology, DeviceId gpu) {
-  const std::string_view model = topology.device(gpu).model;
-  const GpuModel* const known = find_gpu_model(model);
-  return std::string(known == nullptr ? model : known->name);
-}
 
 /// The transport between hosts of the GPUs; empty where they are on one.
 std::string network_of(const Topology& topology, std::span<const DeviceId> gpus) {
@@ -30,10 +26,25 @@ std::string network_of(const Topology& topology, std::span<const DeviceId> gpus)
 
 }  // namespace
 
-ExchangeErrors::ExchangeErrors() : errors_(load_error_table()), scaling_(load_scaling_error()) {}
+std::string gpu_name(const Topology& topology, DeviceId gpu) {
+  const std::string_view model = topology.device(gpu).model;
+  const GpuModel* const known = find_gpu_model(model);
+  return std::string(known == nullptr ? model : known->name);
+}
+
+ExchangeErrors::ExchangeErrors()
+    : errors_(load_error_table()),
+      scaling_(load_scaling_error()),
+      generations_(range_of_other_generations()) {}
 
 double ExchangeErrors::of_class(Trust trust, std::string_view medium, double bytes) const {
   return typical_error(errors_, trust, medium, Bytes{static_cast<std::int64_t>(bytes)});
+}
+
+ErrorRange ExchangeErrors::range_of_class(Trust trust, std::string_view medium,
+                                          double bytes) const {
+  return error_range(errors_, trust, medium, Bytes{static_cast<std::int64_t>(bytes)})
+      .value_or(ErrorRange{});
 }
 
 ExchangeTrust ExchangeErrors::of(const ExchangeKernel& kernel, const Topology& topology,
@@ -42,18 +53,29 @@ ExchangeTrust ExchangeErrors::of(const ExchangeKernel& kernel, const Topology& t
   const std::string gpu = gpu_name(topology, gpus.front());
   const std::string network = network_of(topology, gpus);
   std::vector<std::string> others;
-  if (gpu != runs.gpu) others.push_back(fmt::format("{}, not {}", gpu, runs.gpu));
+  ExchangeTrust trust{runs.error, {}, runs.range, Trust::measured};
+  const auto take_over = [&](std::string text, Trust at_best, double error, ErrorRange range) {
+    others.push_back(std::move(text));
+    trust.trust = std::max(trust.trust, at_best);
+    trust.error = std::max(trust.error, error);
+    trust.range = {std::min(trust.range.low, range.low), std::max(trust.range.high, range.high)};
+  };
+  const std::string_view medium = network.empty() ? std::string_view("nvlink") : network;
+  const double guessed = of_class(Trust::guessed, medium, bytes);
+  if (gpu != runs.gpu) {
+    const bool kin = is_kin(gpu, runs.gpu);
+    take_over(fmt::format("{}, not {}", gpu, runs.gpu), kin ? Trust::derived : Trust::guessed,
+              guessed, generations_);
+  }
   if (!network.empty() && network != runs.network) {
-    others.push_back(fmt::format("network {}, not {}", network, runs.network));
+    const std::string_view of = runs.network.empty() ? std::string_view("one host") : runs.network;
+    take_over(fmt::format("network {}, not {}", network, of), Trust::guessed, guessed,
+              range_of_class(Trust::guessed, medium, bytes));
   }
-  ExchangeTrust trust{runs.error, {}};
-  if (!others.empty()) {
-    const std::string_view medium = network.empty() ? std::string_view("nvlink") : network;
-    trust.error = std::max(trust.error, of_class(Trust::guessed, medium, bytes));
-  }
-  if (gpus.size() > runs.ranks) {
-    others.push_back(fmt::format("{} ranks, not up to {}", gpus.size(), runs.ranks));
-    trust.error = std::max(trust.error, scaling_.off);
+  if (std::find(runs.ranks.begin(), runs.ranks.end(), gpus.size()) == runs.ranks.end()) {
+    const ErrorRange range{1 / (1 + 2 * scaling_.off), 1 + 2 * scaling_.off};
+    take_over(fmt::format("{} ranks, not {}", gpus.size(), fmt::join(runs.ranks, ", ")),
+              Trust::derived, scaling_.off, range);
   }
   trust.note = fmt::format("{}", fmt::join(others, "; "));
   return trust;

@@ -232,8 +232,9 @@ ExpertExchange expert_exchange(const Topology& topology, std::span<const DeviceI
   }
   const TrafficMatrix moved = bytes_moved(kernel, places, traffic, layer);
   exchange.sent = moved.busiest_sender();
-  exchange.ports =
-      exchange_over_ports(topology, gpus, moved, {kernel.nvlink_share, kernel.network_share});
+  const bool many = kernel.many_hosts > 0 && places.hosts() >= kernel.many_hosts;
+  const double network = many ? kernel.many_hosts_share : kernel.network_share;
+  exchange.ports = exchange_over_ports(topology, gpus, moved, {kernel.nvlink_share, network});
   exchange.time = exchange.launch + std::max(exchange.work, exchange.ports.time) + exchange.fill;
   return exchange;
 }

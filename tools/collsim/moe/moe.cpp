@@ -275,6 +275,8 @@ ExchangeRow row_of(const ExchangeQuestion& question, const ExchangeKernel& kerne
   row.even = even_time;
   ExchangeTrust trust = errors.of(kernel, question.topology, question.gpus, row.bytes);
   row.error = trust.error;
+  row.range = trust.range;
+  row.trust = trust.trust;
   row.taken_over = std::move(trust.note);
   row.ports = std::move(exchange.ports);
   return row;
@@ -293,7 +295,8 @@ std::vector<ExchangeRow> expert_rows(const po::variables_map& values, ExchangeQu
   std::vector<ExchangeRow> rows;
   for (const std::string& word : words_of(values["collective"].as<std::string>())) {
     const ExpertOperation operation = operation_of(word);
-    const ExchangeKernel kernel = exchange_kernel(family, operation);
+    const ExchangeKernel kernel =
+        exchange_kernel(family, operation, gpu_name(question.topology, question.gpus.front()));
     if (rows.empty()) question.heading.source = kernel.source;
     layer.type = type_of(values, operation);
     for (const std::uint32_t tokens :
@@ -348,7 +351,10 @@ std::vector<ExchangeRow> sized_rows(const po::variables_map& values, ExchangeQue
   row.bytes = bytes.busiest_sender();
   row.time = sized.time;
   row.even = sized.even;
-  row.error = ExchangeErrors().of_class(sized.trust, sized.medium, row.bytes);
+  const ExchangeErrors errors;
+  row.error = errors.of_class(sized.trust, sized.medium, row.bytes);
+  row.range = errors.range_of_class(sized.trust, sized.medium, row.bytes);
+  row.trust = sized.trust;
   row.ports = std::move(sized.ports);
   return {std::move(row)};
 }

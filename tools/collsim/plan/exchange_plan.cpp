@@ -107,7 +107,8 @@ ExchangePlanRow ExchangePlanner::row_by(KernelFamily family, const Topology& top
     ExpertLayer layer = request_.layer;
     layer.tokens = tokens;
     if (operation == ExpertOperation::combine) layer.type = TokenType::bf16;
-    const ExchangeKernel kernel = exchange_kernel(family, operation);
+    const ExchangeKernel kernel =
+        exchange_kernel(family, operation, gpu_name(topology, gpus.front()));
     ExpertExchange done = expert_exchange(topology, gpus, kernel, places, traffic, layer);
     ExchangeTrust trust = errors_.of(kernel, topology, gpus, done.sent);
     row.error = std::max(row.error, trust.error);

@@ -1,6 +1,7 @@
 #include "tools/collsim/report/kernel_rows.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <string>
 #include <utility>
@@ -26,11 +27,14 @@ void write_kernel_rows(const CallRequest& request, const KernelQuestion& questio
     // The column of the algorithm is as wide as what it may show.
     RunSpec run = request.scenario.runs.front();
     if (kernel != "auto" && kernel != "nccl") run.algorithm = kernel;
-    const std::string by = fmt::format("kernels of {}", to_string(calls.engine()));
     // Nothing is printed of what may not be answered.
     std::vector<Prediction> answers;
     for (const Bytes size : sizes_of(request)) {
       answers.push_back(kernel == "auto" ? calls.predict(size) : calls.predict(kernel, size));
+    }
+    std::string by = fmt::format("kernels of {}", to_string(calls.engine()));
+    if (!calls.taken_over().empty()) {
+      by += fmt::format(", costs taken over: {}", fmt::join(calls.taken_over(), "; "));
     }
     printer.begin({&request, &run, kernel == "nccl" ? "analytic" : by});
     for (Prediction& answer : answers) printer.add({std::move(answer), {}});

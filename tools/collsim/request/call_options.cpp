@@ -41,7 +41,8 @@ std::vector<Mode> call_modes(const std::string& heeded, const std::string& by_nc
 }
 
 Mode kernel_mode(const std::string& heeded, const std::string& shown) {
-  return {"--kernels", question_options() + "kernels algorithm env nccl-version graph " + heeded,
+  return {"--kernels",
+          question_options() + "kernels algorithm env nccl-version graph small-call " + heeded,
           shown};
 }
 

@@ -4,6 +4,8 @@
 
 #include "sim/base/input_error.h"
 #include "sim/base/text.h"
+#include "sim/base/units.h"
+#include "tools/collsim/core/numbers.h"
 
 namespace collsim::command {
 
@@ -21,6 +23,10 @@ std::vector<std::string> kernels_named(const po::variables_map& values) {
 std::optional<KernelQuestion> kernel_question(const po::variables_map& values) {
   if (values.count("kernels") == 0) return std::nullopt;
   KernelQuestion question{parse_engine_release(values["kernels"].as<std::string>()), {}};
+  if (values.count("small-call") != 0) {
+    question.small_call =
+        quantity_above_0("small-call", values["small-call"].as<std::string>(), parse_time);
+  }
   question.kernels = kernels_named(values);
   if (question.kernels.empty()) question.kernels = {"auto"};
   return question;
@@ -28,17 +34,19 @@ std::optional<KernelQuestion> kernel_question(const po::variables_map& values) {
 
 namespace {
 
-/// Those of NCCL's calls say nothing of peer kernels.
-void forget_errors(CallRequest& request) {
+/// Errors of peer kernels beside those of NCCL's calls. Medians are not said of any.
+void add_errors(CallRequest& request) {
   request.trust_errors.clear();
-  request.errors = {};
+  for (ErrorClass& each : load_peer_kernels().errors) {
+    request.errors.classes.push_back(std::move(each));
+  }
 }
 
 }  // namespace
 
 CallRequest read_registered_request(const po::variables_map& values, std::ostream& err) {
   CallRequest request = read_request(values, err);
-  forget_errors(request);
+  add_errors(request);
   return request;
 }
 
@@ -46,7 +54,7 @@ CallRequest read_kernel_request(const po::variables_map& values, std::ostream& e
   po::variables_map of_nccl = values;
   of_nccl.erase("algorithm");
   CallRequest request = read_request(of_nccl, err);
-  forget_errors(request);
+  add_errors(request);
   RunSpec run = request.scenario.runs.front();
   if (run.schedule != ScheduleKind::nccl) {
     throw InputError("--kernels on a machine of two numbers", "a machine with GPUs");
@@ -60,7 +68,7 @@ PeerCalls peer_calls_of(const CallRequest& request, const KernelQuestion& questi
                         const std::vector<DeviceId>& gpus) {
   CallSpec spec = spec_of(request, request.scenario.runs.front());
   spec.gpus = gpus;
-  return {spec, question.engine, simulated};
+  return {spec, question.engine, simulated, question.small_call};
 }
 
 }  // namespace collsim::command

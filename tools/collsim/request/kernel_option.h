@@ -22,6 +22,7 @@ struct KernelQuestion {
   EngineRelease engine;
   /// Names of peer kernels, "multimem", "nccl", or "auto", which is what the engine runs.
   std::vector<std::string> kernels;
+  std::optional<Seconds> small_call{};  ///< --small-call
 };
 
 /// Nothing without --kernels. Throws InputError for an engine's release that is none.
@@ -32,7 +33,7 @@ std::optional<KernelQuestion> kernel_question(const boost::program_options::vari
 CallRequest read_kernel_request(const boost::program_options::variables_map& values,
                                 std::ostream& err);
 
-/// The question of a command about registered buffers, without the errors of NCCL's other calls.
+/// The question of a command about registered buffers, with the errors of peer kernels.
 CallRequest read_registered_request(const boost::program_options::variables_map& values,
                                     std::ostream& err);
 

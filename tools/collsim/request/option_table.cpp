@@ -93,6 +93,9 @@ const OptionGroup call_options{
          "release of NCCL, 2.18 to 2.32 (default: the recorded one, else 2.30); choose takes two"},
         {"in-place", "", flag(), "under NCCL: the send buffer is the receive buffer"},
         {"graph", "", flag(), "calls of a CUDA graph, not issued one by one"},
+        {"small-call", "", text("TIME"),
+         "what the smallest call of --kernels takes outside CUDA graphs on your host, such as "
+         "35us (default: that of the nearest recorded host)"},
         {"channels", "", number(),
          "of a textbook: channels that share the data (default: as many as NCCL uses)"},
         {"chunk", "", size(), "of a textbook: largest chunk; 0: unlimited (default: NCCL's)"},
