@@ -26,6 +26,7 @@ const formatNames = { html: 'page with charts', table: 'table', csv: 'CSV', json
 // What a file that is dropped may be for: the first command that takes it answers.
 const uses = [['diagnose', 'FILES', '--format', 'html'], ['check', '--algorithm', 'FILES', '--ranks', '2..9'], ['hang', 'FILES'],
   ['replay', 'FILES'], ['topo', 'show', 'FILES'], ['check', 'FILES']];
+const mine = 'mine.yaml'; // what the editor writes
 const largestMemory = 1e9; // bytes, of an engine that is kept
 
 /** The words of a line, as a shell takes them apart. */
@@ -38,27 +39,29 @@ const lineOf = (words) => words.map((word) => (/^[\w@%+=:,./*-]+$/.test(word) ? 
 
 // The engine: compiled once, opened in a worker, opened again where one was cancelled or has grown.
 
-const bytesOf = (id) => Uint8Array.from(atob($(id).textContent), (letter) => letter.charCodeAt(0));
-
-function unpacked(id) {
-  const stream = new Blob([bytesOf(id)]).stream().pipeThrough(new DecompressionStream('gzip'));
-  return new Response(stream);
+async function unpacked(id, type = 'application/json') {
+  const { body } = await fetch(`data:application/octet-stream;base64,${$(id).textContent}`);
+  return new Response(body.pipeThrough(new DecompressionStream('gzip')), { headers: { 'Content-Type': type } });
 }
 
 const parts = (async () => {
   const [compiled, files] = await Promise.all([
-    unpacked('engine').arrayBuffer().then((bytes) => WebAssembly.compile(bytes)),
-    unpacked('data').json(),
+    WebAssembly.compileStreaming(unpacked('engine', 'application/wasm')),
+    unpacked('data').then((response) => response.json()),
   ]);
   $('engine').remove();
   $('data').remove();
   return { compiled, files };
 })();
+// They come last in the page, so that the first question need not wait for them.
+const whole = new Promise((resolve) => { addEventListener('DOMContentLoaded', resolve); });
+let recordings;
+const takeRecordings = () => (recordings ??= whole.then(() => unpacked('recordings')).then((response) => response.json()));
 const workerAddress = URL.createObjectURL(new Blob([$('worker').textContent], { type: 'text/javascript' }));
 
 function openEngine() {
   const worker = new Worker(workerAddress);
-  const engine = { worker, waiting: undefined };
+  const engine = {};
   engine.ready = new Promise((resolve, reject) => {
     worker.onerror = (event) => { event.preventDefault(); reject(new Error(event.message)); engine.waiting?.reject(new Error(event.message)); };
     worker.onmessage = ({ data }) => {
@@ -67,28 +70,46 @@ function openEngine() {
     };
   });
   parts.then((open) => worker.postMessage({ open }), (error) => { $('messages').textContent = `The engine cannot be opened: ${error.message}`; });
-  engine.ask = async (question) => {
+  const askOnce = (question) => new Promise((resolve, reject) => {
+    if (engine.ended) reject(cancelled);
+    engine.waiting = { resolve, reject };
+    worker.postMessage({ question });
+  });
+  const askWhole = async (question) => {
     await engine.ready;
-    return new Promise((resolve, reject) => {
-      engine.waiting = { resolve, reject };
-      worker.postMessage({ question });
-    });
+    const answer = await askOnce(question);
+    if (!answer.missed || engine.whole) return answer;
+    worker.postMessage({ more: await takeRecordings() });
+    engine.whole = true;
+    return askOnce(question);
+  };
+  let last = Promise.resolve();
+  engine.ask = (question) => {
+    const answer = last.then(() => askWhole(question)); // one question after the other
+    last = answer.catch(() => {});
+    return answer;
+  };
+  engine.end = () => {
+    engine.ended = true;
+    worker.terminate();
+    engine.waiting?.reject(cancelled);
   };
   return engine;
 }
 
+const cancelled = new Error('cancelled');
 let engine = openEngine();
 const files = new Map(); // bytes by name
 
 async function answerTo(args) {
   const used = engine;
-  const answer = await used.ask({ args, files: [...files].filter(([name]) => args.includes(name)) });
+  const answer = await used.ask({ args, files: [...files].filter(([name]) => args.some((word) => word.split(',').includes(name))) });
   if (answer.broken || answer.memory > largestMemory) renewEngine();
   return answer;
 }
 
 function renewEngine() {
-  engine.worker.terminate();
+  engine.end();
   engine = openEngine();
 }
 
@@ -125,7 +146,7 @@ function showInForm(args) {
   if (name === undefined) return;
   const { words, fields, tail = [] } = kinds[name];
   for (const field of [...Object.keys(options), 'machine', 'others']) if (field !== 'format') $(field).value = '';
-  $('collective').value = 'all_reduce';
+  chooseCollective('all_reduce');
   if (fields.includes('format')) $('format').value = 'table';
   const rest = [];
   const variables = [];
@@ -134,6 +155,7 @@ function showInForm(args) {
     const option = longNames[given[i]] ?? given[i];
     const field = Object.keys(options).find((each) => options[each] === option && fields.includes(each));
     if (field === 'variable') variables.push(given[++i] ?? '');
+    else if (field === 'collective') chooseCollective(given[++i] ?? '');
     else if (field !== undefined) $(field).value = given[++i] ?? '';
     else if (i === 0 && !given[i].startsWith('-')) $('machine').value = given[i];
     else if ((option === '-t' || option === '--topology') && fields.includes('machine')) $('machine').value = given[++i] ?? '';
@@ -143,9 +165,12 @@ function showInForm(args) {
   $('others').value = lineOf(rest);
 }
 
+/** A question's address is its line, and the schedule that the editor has, where the line names it. */
 function showLine(line) {
   $('command').value = line;
-  $('link').href = `#${encodeURIComponent(line.replace(/^collsim +/, ''))}`;
+  const words = wordsOf(line).flatMap((word) => word.split(','));
+  const text = words.includes(mine) ? `\n${$('schedule').value}` : '';
+  $('link').href = `#${encodeURIComponent(line.replace(/^collsim +/, '') + text)}`;
 }
 
 function showFiles() {
@@ -214,7 +239,8 @@ async function askAny(candidates) {
     showAnswer(refused ?? answer);
     $('status').textContent = `answered in ${((performance.now() - began) / 1000).toFixed(2)} s, exit code ${(refused ?? answer).code}`;
   } catch (error) {
-    if (number === questions) $('messages').textContent = `The engine ended: ${error.message}`;
+    if (number !== questions) return;
+    $('messages').textContent = `The engine ended: ${error.message}`;
     renewEngine();
   } finally {
     clearInterval(ticking);
@@ -246,20 +272,34 @@ async function take(list) {
   if (taken.length > 0) await askAny(uses.map((words) => words.flatMap((word) => (word === 'FILES' ? taken : [word]))));
 }
 
+const firstQuestion = 'run hgx-h200 -b 64K -e 1G -f 8 -a ring,tree --format html';
 let shippedMachines = [];
+
+/** Chooses a collective, also before the list of them is there. */
+function chooseCollective(name) {
+  if (![...$('collective').options].some((option) => option.value === name)) $('collective').append(new Option(name));
+  $('collective').value = name;
+}
 
 /** What the fields offer is what `collsim list` says. */
 async function fillLists() {
-  const listed = async (kind) => JSON.parse((await answerTo(['list', kind, '--format', 'json'])).out)[kind];
+  const listed = (kind) => answerTo(['list', kind, '--format', 'json']).then(({ out }) => JSON.parse(out)[kind], (error) => {
+    if (error !== cancelled) throw error;
+    return listed(kind);
+  });
   shippedMachines = await listed('topologies');
   const algorithms = new Set((await listed('algorithms')).map((each) => each.name ?? each));
-  $('collective').replaceChildren(...(await listed('collectives')).map((name) => new Option(name)));
+  const collectives = await listed('collectives');
+  const chosen = $('collective').value;
+  $('collective').replaceChildren(...collectives.map((name) => new Option(name)));
+  chooseCollective(chosen);
   $('algorithms').replaceChildren(...[...algorithms].map((name) => new Option(name)));
   showFiles();
 }
 
-function questionOfAddress() {
-  const line = decodeURIComponent(location.hash.slice(1)) || 'run hgx-h200 -b 64K -e 1G -f 4 -a ring,tree --format html';
+async function questionOfAddress() {
+  const [line, ...text] = (decodeURIComponent(location.hash.slice(1)) || firstQuestion).split('\n');
+  await openSchedule(wordsOf(line), text.join('\n'));
   showInForm(wordsOf(line));
   showLine(`collsim ${line}`);
   return ask();
@@ -280,7 +320,7 @@ $('form').addEventListener('submit', (event) => {
 });
 $('cancel').onclick = cancel;
 $('chosen').onchange = () => take($('chosen').files);
-$('licences').onclick = async () => showAnswer({ code: 0, out: await unpacked('notices').text(), err: '', written: [] });
+$('licences').onclick = async () => showAnswer({ code: 0, out: await (await unpacked('notices')).text(), err: '', written: [] });
 addEventListener('keydown', (event) => { if (event.key === 'Escape') cancel(); });
 addEventListener('hashchange', questionOfAddress);
 addEventListener('dragover', (event) => { event.preventDefault(); $('drop').classList.add('over'); });
@@ -290,6 +330,3 @@ addEventListener('drop', (event) => {
   $('drop').classList.remove('over');
   take(event.dataTransfer.files);
 });
-
-$('status').textContent = 'opening the engine…';
-fillLists().then(questionOfAddress, (error) => { $('messages').textContent = `The engine cannot be opened: ${error.message}`; });
