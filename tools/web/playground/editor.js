@@ -24,7 +24,7 @@ function goTo(line, column) {
 
 /** Shows what `check` says, with a way to the line that it names. */
 function showVerdict({ code, out, err }) {
-  const text = (out + err).trim().replace(/\n?credits .*$/, '').replace(/^collsim: /, '');
+  const text = (out + err).trim().replace(/\n?credits .*$/, '').replace(/^collsim: /, '').replace(/  +/g, '  ');
   const [, line, column] = (text.match(place) ?? []).map(Number);
   $('verdict').classList.toggle('bad', code !== 0);
   $('verdict').textContent = text;
@@ -75,7 +75,7 @@ async function openSchedule(words, text) {
 
 let schedules = {};
 for (const [id, words] of Object.entries(questionOf)) {
-  $(id).onclick = () => { showInForm(words()); showLine(`collsim ${lineOf(words())}`); ask(); };
+  $(id).onclick = () => { showInForm(words()); showLine(`collsim ${lineOf(words())}`); ask().then(() => $('answer').scrollIntoView()); };
 }
 $('schedule').oninput = edited;
 $('schedule').onscroll = () => { $('numbers').scrollTop = $('schedule').scrollTop; };

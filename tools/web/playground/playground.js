@@ -9,6 +9,9 @@ const call = ['machine', 'collective', 'ranks', 'smallest', 'largest', 'algorith
 const oneCall = call.filter((field) => field !== 'largest');
 const kinds = {
   'time of a call': { words: ['run'], fields: call, formats: ['html', 'table', 'csv', 'json'] },
+  'alpha, beta and N': { words: ['estimate'], fields: call.filter((field) => field !== 'machine' && field !== 'variable'),
+    formats: ['html', 'table', 'csv', 'json'], begin: { others: '--alpha 1us --bandwidth 50GB/s -f 8', ranks: '8', smallest: '1K', largest: '1G',
+      algorithm: 'ring,tree,double_binary_tree', format: 'html' } },
   'time by formulas': { words: ['estimate'], fields: call, formats: ['html', 'table', 'csv', 'json'] },
   'why it takes its time': { words: ['explain'], fields: oneCall, formats: ['table', 'json'] },
   'a call, played': { words: ['view'], fields: oneCall.filter((field) => field !== 'format'), formats: [], tail: ['--output', 'view.html'] },
@@ -140,7 +143,8 @@ function lineOfForm() {
 
 /** Fills the form from a command; what it has no field for stands under other options. */
 function showInForm(args) {
-  const name = Object.keys(kinds).find((each) => kinds[each].words.length > 0 && kinds[each].words.every((word, i) => args[i] === word));
+  const name = Object.keys(kinds).find((each) => kinds[each].words.length > 0 && kinds[each].words.every((word, i) => args[i] === word)
+    && (kinds[each].begin === undefined || args.includes('--alpha')));
   $('kind').value = name ?? 'a command of mine';
   fieldsShown();
   if (name === undefined) return;
@@ -171,6 +175,51 @@ function showLine(line) {
   const words = wordsOf(line).flatMap((word) => word.split(','));
   const text = words.includes(mine) ? `\n${$('schedule').value}` : '';
   $('link').href = `#${encodeURIComponent(line.replace(/^collsim +/, '') + text)}`;
+  showSliders(wordsOf(line));
+}
+
+// Sliders of a textbook's machine, for a line that has such numbers. Each step is a question; while one is answered, the last
+// step waits.
+
+const sliders = { '--alpha': { unit: 'us', from: 0.01, to: 1000 }, '--bandwidth': { unit: 'GB/s', from: 0.1, to: 10000 },
+  '-n': { unit: '', from: 2, to: 1024 } };
+
+function showSliders(words) {
+  const textbook = words.includes('--alpha') && words.includes('--bandwidth');
+  for (const [option, slider] of Object.entries(sliders)) {
+    const word = words[words.indexOf(option) + 1];
+    const number = textbook && words.includes(option) && word?.endsWith(slider.unit) ? Number(word.slice(0, word.length - slider.unit.length)) : NaN;
+    slider.label.hidden = Number.isNaN(number);
+    slider.output.textContent = word;
+    if (document.activeElement !== slider.input) slider.input.value = Math.log(number / slider.from) / Math.log(slider.to / slider.from);
+  }
+}
+
+let sliding = false;
+let stepWaits = false;
+
+async function slide(option) {
+  const { unit, from, to, input } = sliders[option];
+  const value = from * (to / from) ** input.value;
+  const words = wordsOf($('command').value);
+  words[words.indexOf(option) + 1] = `${unit === '' ? Math.round(value) : Number(value.toPrecision(3))}${unit}`;
+  showInForm(words.slice(1));
+  showLine(lineOf(words));
+  stepWaits = true;
+  if (sliding) return;
+  for (sliding = true; stepWaits;) {
+    stepWaits = false;
+    await ask();
+  }
+  sliding = false;
+}
+
+for (const [option, slider] of Object.entries(sliders)) {
+  slider.label = document.createElement('label');
+  slider.output = document.createElement('output');
+  slider.input = Object.assign(document.createElement('input'), { type: 'range', min: 0, max: 1, step: 0.005, oninput: () => slide(option) });
+  slider.label.append(`${{ '-n': 'ranks' }[option] ?? option.slice(2)} `, slider.output, slider.input);
+  $('sliders').append(slider.label);
 }
 
 function showFiles() {
@@ -308,7 +357,10 @@ async function questionOfAddress() {
 $('kind').replaceChildren(...Object.keys(kinds).map((name) => new Option(name)));
 fieldsShown();
 $('form').addEventListener('input', (event) => {
-  if (event.target === $('kind')) fieldsShown();
+  if (event.target === $('kind')) {
+    fieldsShown();
+    for (const [field, value] of Object.entries(kinds[$('kind').value].begin ?? {})) $(field).value = value;
+  }
   if (event.target === $('command')) showLine($('command').value);
   else showLine(lineOfForm());
 });

@@ -174,6 +174,34 @@ const tests = {
     assert.deepEqual([...problems, ...linked.problems], []);
   },
 
+  async sliders_ask_the_engine(browser) {
+    const { page, problems } = await open(browser, 'run hgx-h200 -b 1M --format csv');
+    assert.equal(await page.locator('#sliders input:visible').count(), 0);
+    await page.selectOption('#kind', 'alpha, beta and N');
+    await answeredAgain(page, () => page.click('#ask'));
+    const said = () => page.frameLocator('#page').locator('body').innerText();
+    const before = await said();
+    await page.locator('#sliders input').first().focus();
+    await answeredAgain(page, () => page.keyboard.press('PageUp'));
+    await page.waitForFunction(() => !sliding);
+    const line = await page.inputValue('#command');
+    const [, alpha] = line.match(/--alpha ([\d.]+)us /);
+    assert.ok(Number(alpha) > 1, line);
+    assert.notEqual(await said(), before);
+    const csv = line.replace('--format html', '--format csv');
+    await page.fill('#command', csv);
+    await answeredAgain(page, () => page.press('#command', 'Enter'));
+    assert.equal(await shown(page), answerOf(csv.split(' ').slice(1)));
+    await page.fill('#command', line);
+    await answeredAgain(page, () => page.press('#command', 'Enter'));
+    await page.frameLocator('#page').locator('.plot svg').first().waitFor();
+    await picture(page, 'sliders');
+    await page.setViewportSize(phone);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= phone.width);
+    await picture(page, 'sliders-phone');
+    assert.deepEqual(problems, []);
+  },
+
   async the_keyboard_is_enough(browser) {
     const { page, problems } = await open(browser);
     await page.keyboard.press('Tab');
