@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace collsim {
 namespace {
@@ -243,18 +244,37 @@ void MaxMinSharing::take_in_held(ResourceId id) {
 void MaxMinSharing::fill() {
   begin_pass();
   while (open_flows_ > 0) {
-    if (bound_levels_.empty() || (!resource_levels_.empty() &&
-                                  bound_levels_.front().level > resource_levels_.front().level)) {
+    if (bound_levels_.empty() ||
+        (!resource_levels_.empty() && lowest_bound_ > resource_levels_.front().level)) {
       fill_lowest();
       continue;
     }
-    const Level bound = bound_levels_.front();
-    std::pop_heap(bound_levels_.begin(), bound_levels_.end(), higher);
-    bound_levels_.pop_back();
+    const Level bound = take_lowest_bound();
     if (flows_[bound.id].new_level < 0) {
       fix(bound.id, bound.level, none);
     }
   }
+}
+
+void MaxMinSharing::add_bound(FlowId id) {
+  const Flow& flow = flows_[id];
+  if (!can_reach_bound(flow)) return;
+  const double level = flow.bound / flow.weight;
+  bound_levels_.push_back({level, id});
+  if (bounds_are_heap_) std::push_heap(bound_levels_.begin(), bound_levels_.end(), higher);
+  lowest_bound_ = std::min(lowest_bound_, level);
+}
+
+/// Most solves reach no bound, and need no order of them.
+MaxMinSharing::Level MaxMinSharing::take_lowest_bound() {
+  if (!std::exchange(bounds_are_heap_, true)) {
+    std::make_heap(bound_levels_.begin(), bound_levels_.end(), higher);
+  }
+  std::pop_heap(bound_levels_.begin(), bound_levels_.end(), higher);
+  const Level lowest = bound_levels_.back();
+  bound_levels_.pop_back();
+  lowest_bound_ = bound_levels_.empty() ? infinity : bound_levels_.front().level;
+  return lowest;
 }
 
 void MaxMinSharing::begin_pass() {
@@ -263,14 +283,12 @@ void MaxMinSharing::begin_pass() {
   resource_levels_.clear();
   bound_levels_.clear();
   open_flows_ = solved_.size();
+  bounds_are_heap_ = false;
+  lowest_bound_ = infinity;
   for (const FlowId id : solved_) {
-    Flow& flow = flows_[id];
-    flow.new_level = -1;
-    if (can_reach_bound(flow)) {
-      bound_levels_.push_back({flow.bound / flow.weight, id});
-    }
+    flows_[id].new_level = -1;
+    add_bound(id);
   }
-  std::make_heap(bound_levels_.begin(), bound_levels_.end(), higher);
   for (const FlowId id : solved_) {
     for (const Hop& hop : hops_of(flows_[id])) {
       look_at(hop.resource);
@@ -396,10 +414,7 @@ void MaxMinSharing::join(FlowId id) {
   take_in(id);
   flow.new_level = -1;
   ++open_flows_;
-  if (can_reach_bound(flow)) {
-    bound_levels_.push_back({flow.bound / flow.weight, id});
-    std::push_heap(bound_levels_.begin(), bound_levels_.end(), higher);
-  }
+  add_bound(id);
   for (const Hop& hop : hops_of(flow)) {
     Resource& resource = resources_[hop.resource];
     if (!can_hold(resource)) continue;
@@ -421,15 +436,17 @@ void MaxMinSharing::join(FlowId id) {
 bool MaxMinSharing::join_higher(ResourceId id) {
   const Resource& resource = resources_[id];
   if (resource.out == 0) return false;
-  const auto is_to_join = [&](const Level& flow) {
-    const double tolerance = flows_[flow.id].bottleneck == id ? -slack(resource) : slack(resource);
-    return flows_[flow.id].weight * (flow.level - level_left(resource)) > tolerance;
+  const double some = slack(resource);
+  const auto is_above = [&](const Flow& flow, double level) {
+    const double tolerance = flow.bottleneck == id ? -some : some;
+    return flow.weight * (flow.level - level) > tolerance;
   };
   higher_.clear();
+  const double level_of_all = level_left(resource);
   for (HopId h = resource.first_hop; h != none; h = hops_[h].next) {
-    const Level flow{flows_[hops_[h].flow].level, hops_[h].flow};
-    if (flows_[flow.id].round != round_ && is_to_join(flow)) {
-      higher_.push_back(flow);
+    const Flow& flow = flows_[hops_[h].flow];
+    if (flow.round != round_ && is_above(flow, level_of_all)) {
+      higher_.push_back({flow.level, hops_[h].flow});
     }
   }
   const bool equal = std::all_of(higher_.begin(), higher_.end(), [&](const Level& flow) {
@@ -438,7 +455,7 @@ bool MaxMinSharing::join_higher(ResourceId id) {
   if (!equal) std::sort(higher_.begin(), higher_.end(), higher);
   bool joined = false;
   for (const Level& flow : higher_) {
-    if (is_to_join(flow)) {
+    if (is_above(flows_[flow.id], level_left(resource))) {
       join(flow.id);
       joined = true;
     }

@@ -94,19 +94,20 @@ class MaxMinSharing {
     double times = 1;         ///< flows for which this one stands there
   };
   struct Flow {
+    // What a walk through a resource's flows reads lies together.
     double level = 0;
-    double new_level = 0;  ///< while solving; negative: not known yet
     double weight = 1;
-    double bound = 0;  ///< the most that its rate could be alone
-    double rate_cap = -1;
-    std::uint64_t limits = 0;  ///< the version of the limits that `bound` is for
-    std::uint64_t round = 0;   ///< the last solve that it was in
-    HopId first_hop = 0;
-    std::uint32_t hops = 0;
-    ResourceId narrowest = none;   ///< whose limit is its bound; none: its rate cap is
+    std::uint64_t round = 0;       ///< the last solve that it was in
+    double new_level = 0;          ///< while solving; negative: not known yet
     ResourceId bottleneck = none;  ///< none: its bound
     ResourceId new_bottleneck = none;
-    bool running = false;  ///< whether it is in its resources' lists
+    HopId first_hop = 0;
+    std::uint32_t hops = 0;
+    double bound = 0;             ///< the most that its rate could be alone
+    ResourceId narrowest = none;  ///< whose limit is its bound; none: its rate cap is
+    bool running = false;         ///< whether it is in its resources' lists
+    double rate_cap = -1;
+    std::uint64_t limits = 0;  ///< the version of the limits that `bound` is for
   };
   struct Level {
     double level;
@@ -139,6 +140,8 @@ class MaxMinSharing {
   void take_in_held(ResourceId id);
 
   void fill();
+  void add_bound(FlowId id);
+  Level take_lowest_bound();
   void begin_pass();
   void look_at(ResourceId id);
   void queue(ResourceId id);
@@ -173,7 +176,9 @@ class MaxMinSharing {
   std::size_t open_flows_ = 0;
   std::vector<ResourceId> seen_;        ///< in this pass
   std::vector<Level> resource_levels_;  ///< min-heap; may hold outdated levels
-  std::vector<Level> bound_levels_;     ///< min-heap
+  std::vector<Level> bound_levels_;     ///< min-heap once one is taken
+  bool bounds_are_heap_ = false;
+  double lowest_bound_ = 0;  ///< infinite: there is none
   std::vector<Level> higher_;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "models/nccl/system/link_bandwidth.h"
 #include "sim/base/division.h"
@@ -78,12 +79,16 @@ NcclPaths::NcclPaths(const NcclSystem& system, const NcclEnvironment& environmen
     for (const std::uint32_t base : system.of_kind(kind)) flood(base, !environment.nvb_disabled);
   }
   avoid_forbidden_peers(environment, version);
-  if (system.of_kind(NcclNodeKind::net).empty()) return;
-  mark_c2c_nets();
-  for (std::uint32_t net = 0; net < system.of_kind(NcclNodeKind::net).size(); ++net) {
+  const auto nets = static_cast<std::uint32_t>(system.of_kind(NcclNodeKind::net).size());
+  if (nets > 0) mark_c2c_nets();
+  for (std::uint32_t net = 0; net < nets; ++net) {
     if (!environment.pxn_disabled) relay_through_gpus(net, environment);
     avoid_forbidden_rdma(net, environment);
   }
+  for (std::uint32_t gpu = 0; gpu < system.gpu_count(); ++gpu) {
+    preferences_.push_back(net_preference(gpu));
+  }
+  for (std::uint32_t net = 0; net < nets; ++net) preferring_gpus_.push_back(preferring_gpu(net));
 }
 
 /// Breadth first from `base` over all nodes: every node learns its path to it.
@@ -188,7 +193,7 @@ void NcclPaths::mark_c2c_nets() {
 void NcclPaths::relay_through_gpus(std::uint32_t net_index, const NcclEnvironment& environment) {
   const std::uint32_t net = system_->of_kind(NcclNodeKind::net)[net_index];
   for (const std::uint32_t gpu : system_->of_kind(NcclNodeKind::gpu)) {
-    const auto beside = preferred_gpu(net_index);
+    const auto beside = preferring_gpu(net_index);
     if (beside) {
       const std::uint32_t relay = system_->of_kind(NcclNodeKind::gpu)[*beside];
       const NcclPath& direct = between(gpu, net);
@@ -267,29 +272,35 @@ std::vector<std::uint32_t> NcclPaths::closest(std::uint32_t node, NcclNodeKind k
   return best;
 }
 
-std::optional<std::uint32_t> NcclPaths::preferred_net(std::uint32_t gpu,
-                                                      std::uint32_t channel) const {
-  const NcclNode& node = system_->gpu(gpu);
-  const auto nets = closest(system_->of_kind(NcclNodeKind::gpu)[gpu], NcclNodeKind::net);
-  if (nets.empty()) return std::nullopt;
-  const auto sharers =
-      closest(system_->of_kind(NcclNodeKind::net)[nets.front()], NcclNodeKind::gpu);
-  const auto net_count = static_cast<std::uint32_t>(nets.size());
-  const auto gpu_count = static_cast<std::uint32_t>(std::max<std::size_t>(sharers.size(), 1));
-  const std::uint32_t nets_per_gpu = divide_up(net_count, gpu_count);
-  std::uint32_t first = static_cast<std::uint32_t>(node.gpu.device) % gpu_count;
-  if ((net_count & (net_count - 1)) == 0) first = mirrored_bits(first, net_count);
-  return nets[(first + channel % nets_per_gpu) % net_count];
+NcclPaths::NetPreference NcclPaths::net_preference(std::uint32_t gpu) const {
+  NetPreference preference;
+  preference.nets = closest(system_->of_kind(NcclNodeKind::gpu)[gpu], NcclNodeKind::net);
+  if (preference.nets.empty()) return preference;
+  const std::uint32_t net = system_->of_kind(NcclNodeKind::net)[preference.nets.front()];
+  const auto sharers = closest(net, NcclNodeKind::gpu).size();
+  const auto net_count = static_cast<std::uint32_t>(preference.nets.size());
+  const auto gpu_count = static_cast<std::uint32_t>(std::max<std::size_t>(sharers, 1));
+  preference.per_gpu = divide_up(net_count, gpu_count);
+  preference.first = static_cast<std::uint32_t>(system_->gpu(gpu).gpu.device) % gpu_count;
+  if (std::has_single_bit(net_count)) preference.first = mirrored_bits(preference.first, net_count);
+  return preference;
 }
 
-std::optional<std::uint32_t> NcclPaths::preferred_gpu(std::uint32_t net) const {
-  const auto gpus = closest(system_->of_kind(NcclNodeKind::net)[net], NcclNodeKind::gpu);
-  for (std::uint32_t channel = 0; channel < max_channels; ++channel) {
-    for (const std::uint32_t gpu : gpus) {
-      if (preferred_net(gpu, channel) == net) return gpu;
+/// The first GPU whose channel of the lowest number prefers the NIC, by the paths as they are.
+std::optional<std::uint32_t> NcclPaths::preferring_gpu(std::uint32_t net) const {
+  std::optional<std::uint32_t> best;
+  std::uint32_t best_channel = max_channels;
+  for (const std::uint32_t gpu :
+       closest(system_->of_kind(NcclNodeKind::net)[net], NcclNodeKind::gpu)) {
+    const NetPreference preference = net_preference(gpu);
+    for (std::uint32_t channel = 0; channel < std::min(best_channel, preference.per_gpu);
+         ++channel) {
+      if (preference.on(channel) != net) continue;
+      best = gpu;
+      best_channel = channel;
     }
   }
-  return std::nullopt;
+  return best;
 }
 
 PathType NcclPaths::best_type(NcclNodeKind to) const {

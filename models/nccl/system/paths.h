@@ -42,9 +42,13 @@ class NcclPaths {
   std::vector<std::uint32_t> closest(std::uint32_t node, NcclNodeKind kind) const;
   /// The NIC (index among nets) that a GPU (index among GPUs) prefers on a channel; nothing where
   /// there are none.
-  std::optional<std::uint32_t> preferred_net(std::uint32_t gpu, std::uint32_t channel) const;
+  std::optional<std::uint32_t> preferred_net(std::uint32_t gpu, std::uint32_t channel) const {
+    return preferences_[gpu].on(channel);
+  }
   /// The GPU that is a NIC's first choice. Both are indices among their kind.
-  std::optional<std::uint32_t> preferred_gpu(std::uint32_t net) const;
+  std::optional<std::uint32_t> preferred_gpu(std::uint32_t net) const {
+    return preferring_gpus_[net];
+  }
 
   /// The worst path of a NIC to the GPU that sends for others (PXN).
   PathType worst_of_relay() const { return grace_.worst_of_relay; }
@@ -53,6 +57,20 @@ class NcclPaths {
   PathType worst_type(NcclNodeKind to) const;
 
  private:
+  /// A GPU's closest NICs, of which each channel takes another.
+  struct NetPreference {
+    std::vector<std::uint32_t> nets;
+    std::uint32_t first = 0;    // of channel 0, an index of `nets`
+    std::uint32_t per_gpu = 1;  // how many before the first comes again
+
+    std::optional<std::uint32_t> on(std::uint32_t channel) const {
+      if (nets.empty()) return std::nullopt;
+      return nets[(first + channel % per_gpu) % nets.size()];
+    }
+  };
+
+  NetPreference net_preference(std::uint32_t gpu) const;
+  std::optional<std::uint32_t> preferring_gpu(std::uint32_t net) const;
   NcclPath& path(std::uint32_t from, std::uint32_t to) { return paths_[from * node_count_ + to]; }
   void flood(std::uint32_t base, bool relay);
   void extend(std::uint32_t base, std::uint32_t node, std::uint32_t link_id, bool relay,
@@ -70,6 +88,9 @@ class NcclPaths {
   std::size_t node_count_;
   std::vector<NcclPath> paths_;
   GraceRules grace_;
+  // Of the final paths.
+  std::vector<NetPreference> preferences_;                     // by GPU
+  std::vector<std::optional<std::uint32_t>> preferring_gpus_;  // by NIC
 };
 
 }  // namespace collsim
