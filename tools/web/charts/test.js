@@ -10,7 +10,7 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
-import { runTests } from '../browser-tests.mjs';
+import { openWatched, runTests } from '../browser-tests.mjs';
 
 const [collsim, folder] = process.argv.slice(2);
 const largest = 400 * 1024; // bytes of a page, before its data
@@ -33,18 +33,9 @@ function makePage(name, args) {
   return file;
 }
 
-async function open(browser, file, { viewport = desk, colorScheme = 'light' } = {}) {
-  const page = await browser.newPage({ viewport, colorScheme });
-  const problems = [];
-  page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') problems.push(message.text());
-  });
-  page.on('pageerror', (error) => problems.push(String(error)));
-  page.on('request', (request) => {
-    if (request.url() !== pathToFileURL(file).href) problems.push(request.url());
-  });
-  await page.goto(pathToFileURL(file).href);
-  return { page, problems };
+function open(browser, file, look) {
+  const address = pathToFileURL(file).href;
+  return openWatched(browser, address, (asked) => asked === address, look);
 }
 
 /** Of each figure, how many marks its drawing has; axes, grids and the legend do not count. */

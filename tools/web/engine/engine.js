@@ -5,8 +5,9 @@ const exitCodeOfEnd = 3;
 
 /**
  * An engine from what the compiler made (createCollsim, a compiled WebAssembly.Module) and the data of collsim, by path.
- * It is a promise of a function: ask({args, files}) answers {code, out, err, broken}. `files` is a list of [name, bytes]
- * that the arguments may name; a broken engine answers nothing more.
+ * It is a promise of two functions. ask({args, files}) answers {code, out, err, broken, missed}: `files` is a list of
+ * [name, bytes] that the arguments may name, a broken engine answers nothing more, and what missed recordings has to be asked
+ * again after add(data), which gives them.
  */
 async function openEngine(createCollsim, compiled, data) {
   let sinks = { out: [], err: [] };
@@ -25,12 +26,22 @@ async function openEngine(createCollsim, compiled, data) {
     FS.mkdirTree(file.slice(0, file.lastIndexOf('/')));
     FS.writeFile(file, content);
   };
-  for (const [file, text] of Object.entries(data)) put(`/collsim/${file}`, text);
+  const add = (more) => { for (const [file, text] of Object.entries(more)) put(`/collsim/${file}`, text); };
+  add(data);
+  let missed = false;
+  if (!FS.analyzePath('/collsim/recordings').exists) {
+    FS.mkdir('/collsim/recordings');
+    const { node } = FS.lookupPath('/collsim/recordings');
+    const ops = node.node_ops;
+    const noting = (call) => (...args) => { missed = true; return call(...args); };
+    node.node_ops = { ...ops, lookup: noting(ops.lookup), readdir: noting(ops.readdir) };
+  }
 
   const textOf = (bytes) => new TextDecoder().decode(new Uint8Array(bytes));
   let folders = 0;
-  return function ask({ args, files = [] }) {
+  function ask({ args, files = [] }) {
     sinks = { out: [], err: [] };
+    missed = false;
     const folder = `/question${++folders}`; // so that nothing of the last question is found
     FS.mkdirTree(folder);
     FS.chdir(folder);
@@ -49,6 +60,7 @@ async function openEngine(createCollsim, compiled, data) {
     for (const name of FS.readdir(folder)) {
       if (name !== '.' && name !== '..' && FS.isFile(FS.stat(`${folder}/${name}`).mode)) FS.unlink(`${folder}/${name}`);
     }
-    return { code, out: textOf(sinks.out), err: textOf(sinks.err), written, broken, memory: module.HEAPU8?.length };
-  };
+    return { code, out: textOf(sinks.out), err: textOf(sinks.err), written, broken, missed, memory: module.HEAPU8?.length };
+  }
+  return { ask, add };
 }

@@ -14,13 +14,21 @@ function filesBelow(folder) {
     .sort();
 }
 
-/** The data that the command reads, as cmake/install.cmake installs it: text by path. */
+const textsOf = (files) => Object.fromEntries(files.map((file) => [file, readFileSync(path.join(root, file), 'utf8')]));
+
+/** What few questions read, and half of the data. */
+export const packedRecordings = () => textsOf(filesBelow('recordings').filter((file) => !file.endsWith('.md')));
+
+/** Those that lessons show, and ask to be put right, by the names that the files have without their folder. */
+export const schedules = () => Object.fromEntries(Object.entries(textsOf(filesBelow('docs/learn/schedules')))
+  .map(([file, text]) => [path.basename(file), text]));
+
+/** The other data that the command reads, as cmake/install.cmake installs it: text by path. */
 export function packedData() {
   const parts = ['charts/plot.min.js', 'charts/page.js', 'charts/page.css', 'viewer/viewer.html', 'sliders/sliders.html'];
-  const files = ['models/data', 'topologies', 'scenarios', 'recordings'].flatMap(filesBelow)
+  const files = ['models/data', 'topologies', 'scenarios'].flatMap(filesBelow)
     .filter((file) => !file.startsWith('models/data/fits/') && !file.endsWith('.md'));
-  return Object.fromEntries([...files, ...parts.map((part) => `tools/web/${part}`)]
-    .map((file) => [file, readFileSync(path.join(root, file), 'utf8')]));
+  return textsOf([...files, ...parts.map((part) => `tools/web/${part}`)]);
 }
 
 /** An engine of what lies in build/web. */
@@ -30,5 +38,5 @@ export async function engineOf(folder) {
   const compiled = await WebAssembly.compile(readFileSync(path.join(folder, 'collsim.wasm')));
   const source = readFileSync(path.join(root, 'tools/web/engine/engine.js'), 'utf8');
   const openEngine = new Function(`${source}\nreturn openEngine;`)();
-  return () => openEngine(createCollsim, compiled, packedData());
+  return () => openEngine(createCollsim, compiled, { ...packedData(), ...packedRecordings() });
 }

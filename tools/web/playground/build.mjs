@@ -8,7 +8,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { packedData, root } from '../engine/parts.mjs';
+import { packedData, packedRecordings, root, schedules } from '../engine/parts.mjs';
 
 const [folder] = process.argv.slice(2);
 const read = (name) => readFileSync(path.join(root, 'tools/web', name), 'utf8');
@@ -25,11 +25,16 @@ const parts = {
   WORKER: inScript([readFileSync(path.join(folder, 'collsim.js'), 'utf8'), read('engine/engine.js'), read('playground/worker.js')].join('\n')),
   ENGINE: packed(readFileSync(path.join(folder, 'collsim.wasm'))),
   DATA: packed(JSON.stringify(packedData())),
+  RECORDINGS: packed(JSON.stringify(packedRecordings())),
+  SCHEDULES: packed(JSON.stringify(schedules())),
   NOTICES: packed(notices),
   PLAYGROUND: inScript(read('playground/playground.js')),
+  EDITOR: inScript(read('playground/editor.js')),
 };
 const page = read('playground/index.html').replace(/@([A-Z]+)@/g, (_, name) => parts[name]);
 writeFileSync(path.join(folder, 'playground.html'), page);
 const megabytes = (bytes) => (bytes / 1e6).toFixed(2);
-console.log(`playground.html: ${megabytes(page.length)} MB, ${megabytes(gzipSync(page).length)} compressed; `
+const first = page.slice(0, page.indexOf('id="recordings"'));
+console.log(`playground.html: ${megabytes(page.length)} MB, ${megabytes(gzipSync(page).length)} compressed, of which `
+  + `${megabytes(gzipSync(first).length)} come before the first answer; `
   + Object.entries(parts).map(([name, text]) => `${name.toLowerCase()} ${megabytes(text.length)}`).join(', '));

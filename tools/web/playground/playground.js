@@ -9,6 +9,9 @@ const call = ['machine', 'collective', 'ranks', 'smallest', 'largest', 'algorith
 const oneCall = call.filter((field) => field !== 'largest');
 const kinds = {
   'time of a call': { words: ['run'], fields: call, formats: ['html', 'table', 'csv', 'json'] },
+  'alpha, beta and N': { words: ['estimate'], fields: call.filter((field) => field !== 'machine' && field !== 'variable'),
+    formats: ['html', 'table', 'csv', 'json'], begin: { others: '--alpha 1us --bandwidth 50GB/s -f 8', ranks: '8', smallest: '1K', largest: '1G',
+      algorithm: 'ring,tree,double_binary_tree', format: 'html' } },
   'time by formulas': { words: ['estimate'], fields: call, formats: ['html', 'table', 'csv', 'json'] },
   'why it takes its time': { words: ['explain'], fields: oneCall, formats: ['table', 'json'] },
   'a call, played': { words: ['view'], fields: oneCall.filter((field) => field !== 'format'), formats: [], tail: ['--output', 'view.html'] },
@@ -26,6 +29,7 @@ const formatNames = { html: 'page with charts', table: 'table', csv: 'CSV', json
 // What a file that is dropped may be for: the first command that takes it answers.
 const uses = [['diagnose', 'FILES', '--format', 'html'], ['check', '--algorithm', 'FILES', '--ranks', '2..9'], ['hang', 'FILES'],
   ['replay', 'FILES'], ['topo', 'show', 'FILES'], ['check', 'FILES']];
+const mine = 'mine.yaml'; // what the editor writes
 const largestMemory = 1e9; // bytes, of an engine that is kept
 
 /** The words of a line, as a shell takes them apart. */
@@ -38,27 +42,29 @@ const lineOf = (words) => words.map((word) => (/^[\w@%+=:,./*-]+$/.test(word) ? 
 
 // The engine: compiled once, opened in a worker, opened again where one was cancelled or has grown.
 
-const bytesOf = (id) => Uint8Array.from(atob($(id).textContent), (letter) => letter.charCodeAt(0));
-
-function unpacked(id) {
-  const stream = new Blob([bytesOf(id)]).stream().pipeThrough(new DecompressionStream('gzip'));
-  return new Response(stream);
+async function unpacked(id, type = 'application/json') {
+  const { body } = await fetch(`data:application/octet-stream;base64,${$(id).textContent}`);
+  return new Response(body.pipeThrough(new DecompressionStream('gzip')), { headers: { 'Content-Type': type } });
 }
 
 const parts = (async () => {
   const [compiled, files] = await Promise.all([
-    unpacked('engine').arrayBuffer().then((bytes) => WebAssembly.compile(bytes)),
-    unpacked('data').json(),
+    WebAssembly.compileStreaming(unpacked('engine', 'application/wasm')),
+    unpacked('data').then((response) => response.json()),
   ]);
   $('engine').remove();
   $('data').remove();
   return { compiled, files };
 })();
+// They come last in the page, so that the first question need not wait for them.
+const whole = new Promise((resolve) => { addEventListener('DOMContentLoaded', resolve); });
+let recordings;
+const takeRecordings = () => (recordings ??= whole.then(() => unpacked('recordings')).then((response) => response.json()));
 const workerAddress = URL.createObjectURL(new Blob([$('worker').textContent], { type: 'text/javascript' }));
 
 function openEngine() {
   const worker = new Worker(workerAddress);
-  const engine = { worker, waiting: undefined };
+  const engine = {};
   engine.ready = new Promise((resolve, reject) => {
     worker.onerror = (event) => { event.preventDefault(); reject(new Error(event.message)); engine.waiting?.reject(new Error(event.message)); };
     worker.onmessage = ({ data }) => {
@@ -67,28 +73,46 @@ function openEngine() {
     };
   });
   parts.then((open) => worker.postMessage({ open }), (error) => { $('messages').textContent = `The engine cannot be opened: ${error.message}`; });
-  engine.ask = async (question) => {
+  const askOnce = (question) => new Promise((resolve, reject) => {
+    if (engine.ended) reject(cancelled);
+    engine.waiting = { resolve, reject };
+    worker.postMessage({ question });
+  });
+  const askWhole = async (question) => {
     await engine.ready;
-    return new Promise((resolve, reject) => {
-      engine.waiting = { resolve, reject };
-      worker.postMessage({ question });
-    });
+    const answer = await askOnce(question);
+    if (!answer.missed || engine.whole) return answer;
+    worker.postMessage({ more: await takeRecordings() });
+    engine.whole = true;
+    return askOnce(question);
+  };
+  let last = Promise.resolve();
+  engine.ask = (question) => {
+    const answer = last.then(() => askWhole(question)); // one question after the other
+    last = answer.catch(() => {});
+    return answer;
+  };
+  engine.end = () => {
+    engine.ended = true;
+    worker.terminate();
+    engine.waiting?.reject(cancelled);
   };
   return engine;
 }
 
+const cancelled = new Error('cancelled');
 let engine = openEngine();
 const files = new Map(); // bytes by name
 
 async function answerTo(args) {
   const used = engine;
-  const answer = await used.ask({ args, files: [...files].filter(([name]) => args.includes(name)) });
+  const answer = await used.ask({ args, files: [...files].filter(([name]) => args.some((word) => word.split(',').includes(name))) });
   if (answer.broken || answer.memory > largestMemory) renewEngine();
   return answer;
 }
 
 function renewEngine() {
-  engine.worker.terminate();
+  engine.end();
   engine = openEngine();
 }
 
@@ -119,13 +143,14 @@ function lineOfForm() {
 
 /** Fills the form from a command; what it has no field for stands under other options. */
 function showInForm(args) {
-  const name = Object.keys(kinds).find((each) => kinds[each].words.length > 0 && kinds[each].words.every((word, i) => args[i] === word));
+  const name = Object.keys(kinds).find((each) => kinds[each].words.length > 0 && kinds[each].words.every((word, i) => args[i] === word)
+    && (kinds[each].begin === undefined || args.includes('--alpha')));
   $('kind').value = name ?? 'a command of mine';
   fieldsShown();
   if (name === undefined) return;
   const { words, fields, tail = [] } = kinds[name];
   for (const field of [...Object.keys(options), 'machine', 'others']) if (field !== 'format') $(field).value = '';
-  $('collective').value = 'all_reduce';
+  chooseCollective('all_reduce');
   if (fields.includes('format')) $('format').value = 'table';
   const rest = [];
   const variables = [];
@@ -134,6 +159,7 @@ function showInForm(args) {
     const option = longNames[given[i]] ?? given[i];
     const field = Object.keys(options).find((each) => options[each] === option && fields.includes(each));
     if (field === 'variable') variables.push(given[++i] ?? '');
+    else if (field === 'collective') chooseCollective(given[++i] ?? '');
     else if (field !== undefined) $(field).value = given[++i] ?? '';
     else if (i === 0 && !given[i].startsWith('-')) $('machine').value = given[i];
     else if ((option === '-t' || option === '--topology') && fields.includes('machine')) $('machine').value = given[++i] ?? '';
@@ -143,9 +169,57 @@ function showInForm(args) {
   $('others').value = lineOf(rest);
 }
 
+/** A question's address is its line, and the schedule that the editor has, where the line names it. */
 function showLine(line) {
   $('command').value = line;
-  $('link').href = `#${encodeURIComponent(line.replace(/^collsim +/, ''))}`;
+  const words = wordsOf(line).flatMap((word) => word.split(','));
+  const text = words.includes(mine) ? `\n${$('schedule').value}` : '';
+  $('link').href = `#${encodeURIComponent(line.replace(/^collsim +/, '') + text)}`;
+  showSliders(wordsOf(line));
+}
+
+// Sliders of a textbook's machine, for a line that has such numbers. Each step is a question; while one is answered, the last
+// step waits.
+
+const sliders = { '--alpha': { unit: 'us', from: 0.01, to: 1000 }, '--bandwidth': { unit: 'GB/s', from: 0.1, to: 10000 },
+  '-n': { unit: '', from: 2, to: 1024 } };
+
+function showSliders(words) {
+  const textbook = words.includes('--alpha') && words.includes('--bandwidth');
+  for (const [option, slider] of Object.entries(sliders)) {
+    const word = words[words.indexOf(option) + 1];
+    const number = textbook && words.includes(option) && word?.endsWith(slider.unit) ? Number(word.slice(0, word.length - slider.unit.length)) : NaN;
+    slider.label.hidden = Number.isNaN(number);
+    slider.output.textContent = word;
+    if (document.activeElement !== slider.input) slider.input.value = Math.log(number / slider.from) / Math.log(slider.to / slider.from);
+  }
+}
+
+let sliding = false;
+let stepWaits = false;
+
+async function slide(option) {
+  const { unit, from, to, input } = sliders[option];
+  const value = from * (to / from) ** input.value;
+  const words = wordsOf($('command').value);
+  words[words.indexOf(option) + 1] = `${unit === '' ? Math.round(value) : Number(value.toPrecision(3))}${unit}`;
+  showInForm(words.slice(1));
+  showLine(lineOf(words));
+  stepWaits = true;
+  if (sliding) return;
+  for (sliding = true; stepWaits;) {
+    stepWaits = false;
+    await ask();
+  }
+  sliding = false;
+}
+
+for (const [option, slider] of Object.entries(sliders)) {
+  slider.label = document.createElement('label');
+  slider.output = document.createElement('output');
+  slider.input = Object.assign(document.createElement('input'), { type: 'range', min: 0, max: 1, step: 0.005, oninput: () => slide(option) });
+  slider.label.append(`${{ '-n': 'ranks' }[option] ?? option.slice(2)} `, slider.output, slider.input);
+  $('sliders').append(slider.label);
 }
 
 function showFiles() {
@@ -214,7 +288,8 @@ async function askAny(candidates) {
     showAnswer(refused ?? answer);
     $('status').textContent = `answered in ${((performance.now() - began) / 1000).toFixed(2)} s, exit code ${(refused ?? answer).code}`;
   } catch (error) {
-    if (number === questions) $('messages').textContent = `The engine ended: ${error.message}`;
+    if (number !== questions) return;
+    $('messages').textContent = `The engine ended: ${error.message}`;
     renewEngine();
   } finally {
     clearInterval(ticking);
@@ -246,20 +321,34 @@ async function take(list) {
   if (taken.length > 0) await askAny(uses.map((words) => words.flatMap((word) => (word === 'FILES' ? taken : [word]))));
 }
 
+const firstQuestion = 'run hgx-h200 -b 64K -e 1G -f 8 -a ring,tree --format html';
 let shippedMachines = [];
+
+/** Chooses a collective, also before the list of them is there. */
+function chooseCollective(name) {
+  if (![...$('collective').options].some((option) => option.value === name)) $('collective').append(new Option(name));
+  $('collective').value = name;
+}
 
 /** What the fields offer is what `collsim list` says. */
 async function fillLists() {
-  const listed = async (kind) => JSON.parse((await answerTo(['list', kind, '--format', 'json'])).out)[kind];
+  const listed = (kind) => answerTo(['list', kind, '--format', 'json']).then(({ out }) => JSON.parse(out)[kind], (error) => {
+    if (error !== cancelled) throw error;
+    return listed(kind);
+  });
   shippedMachines = await listed('topologies');
   const algorithms = new Set((await listed('algorithms')).map((each) => each.name ?? each));
-  $('collective').replaceChildren(...(await listed('collectives')).map((name) => new Option(name)));
+  const collectives = await listed('collectives');
+  const chosen = $('collective').value;
+  $('collective').replaceChildren(...collectives.map((name) => new Option(name)));
+  chooseCollective(chosen);
   $('algorithms').replaceChildren(...[...algorithms].map((name) => new Option(name)));
   showFiles();
 }
 
-function questionOfAddress() {
-  const line = decodeURIComponent(location.hash.slice(1)) || 'run hgx-h200 -b 64K -e 1G -f 4 -a ring,tree --format html';
+async function questionOfAddress() {
+  const [line, ...text] = (decodeURIComponent(location.hash.slice(1)) || firstQuestion).split('\n');
+  await openSchedule(wordsOf(line), text.join('\n'));
   showInForm(wordsOf(line));
   showLine(`collsim ${line}`);
   return ask();
@@ -268,7 +357,10 @@ function questionOfAddress() {
 $('kind').replaceChildren(...Object.keys(kinds).map((name) => new Option(name)));
 fieldsShown();
 $('form').addEventListener('input', (event) => {
-  if (event.target === $('kind')) fieldsShown();
+  if (event.target === $('kind')) {
+    fieldsShown();
+    for (const [field, value] of Object.entries(kinds[$('kind').value].begin ?? {})) $(field).value = value;
+  }
   if (event.target === $('command')) showLine($('command').value);
   else showLine(lineOfForm());
 });
@@ -280,7 +372,7 @@ $('form').addEventListener('submit', (event) => {
 });
 $('cancel').onclick = cancel;
 $('chosen').onchange = () => take($('chosen').files);
-$('licences').onclick = async () => showAnswer({ code: 0, out: await unpacked('notices').text(), err: '', written: [] });
+$('licences').onclick = async () => showAnswer({ code: 0, out: await (await unpacked('notices')).text(), err: '', written: [] });
 addEventListener('keydown', (event) => { if (event.key === 'Escape') cancel(); });
 addEventListener('hashchange', questionOfAddress);
 addEventListener('dragover', (event) => { event.preventDefault(); $('drop').classList.add('over'); });
@@ -290,6 +382,3 @@ addEventListener('drop', (event) => {
   $('drop').classList.remove('over');
   take(event.dataTransfer.files);
 });
-
-$('status').textContent = 'opening the engine…';
-fillLists().then(questionOfAddress, (error) => { $('messages').textContent = `The engine cannot be opened: ${error.message}`; });

@@ -1,6 +1,6 @@
 // Uses the playground in a headless Chromium, from disk and from a server.
 //
-//   node test.mjs COLLSIM FOLDER
+//   node test.mjs COLLSIM FOLDER [WORD IN THE NAMES OF TESTS]
 //
 // FOLDER has playground.html; screenshots are left there. COLLSIM is the command whose answers the page's have to be.
 
@@ -11,11 +11,11 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { runTests } from '../browser-tests.mjs';
+import { openWatched, runTests } from '../browser-tests.mjs';
 import { root } from '../engine/parts.mjs';
 
 const { chromium } = createRequire(new URL('../viewer/package.json', import.meta.url))('playwright-core');
-const [command, folder] = process.argv.slice(2);
+const [command, folder, only] = process.argv.slice(2);
 const address = pathToFileURL(path.resolve(folder, 'playground.html')).href;
 const desk = { width: 1280, height: 900 };
 const phone = { width: 390, height: 844 };
@@ -25,18 +25,10 @@ const answerOf = (args) => spawnSync(command, args, { encoding: 'utf8', maxBuffe
 
 /** A page with the question, answered. Whatever it asks the network for, or complains about, is a problem. */
 async function open(browser, question = '', { viewport = desk, colorScheme = 'light', from = address } = {}) {
-  const page = await browser.newPage({ viewport, colorScheme });
-  const problems = [];
-  page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') problems.push(message.text());
-  });
-  page.on('pageerror', (error) => problems.push(String(error)));
-  page.on('request', (request) => {
-    if (!/^(blob|data|about):/.test(request.url()) && request.url().split('#')[0] !== from) problems.push(request.url());
-  });
-  await page.goto(question === '' ? from : `${from}#${encodeURIComponent(question)}`);
-  await answered(page);
-  return { page, problems };
+  const expected = (asked) => /^(blob|data|about):/.test(asked) || asked.split('#')[0] === from;
+  const watched = await openWatched(browser, question === '' ? from : `${from}#${encodeURIComponent(question)}`, expected, { viewport, colorScheme });
+  await answered(watched.page);
+  return watched;
 }
 
 async function answered(page) {
@@ -152,6 +144,64 @@ const tests = {
     assert.deepEqual(problems, []);
   },
 
+  async a_schedule_is_written_checked_played_and_raced(browser) {
+    const { page, problems } = await open(browser, 'check -a exercise-1.yaml --ranks 4');
+    assert.match(await shown(page), /rank 3 lacks rank 0's contribution/);
+    const verdict = (words) => page.waitForFunction((text) => document.getElementById('verdict').textContent.includes(text), words, { timeout: slowest });
+    await verdict('lacks');
+    assert.equal(await page.locator('#numbers .bad').textContent(), '12\n');
+    await picture(page, 'editor');
+    await page.fill('#schedule', 'collsim: schedule/1\ncollective all_reduce\n');
+    await verdict('unknown key');
+    const said = await page.locator('#verdict').textContent();
+    const [, line] = said.match(/mine\.yaml:(\d+):/);
+    await page.locator('#verdict button').click();
+    assert.equal(await page.evaluate(() => document.getElementById('schedule').value
+      .slice(0, document.getElementById('schedule').selectionStart).split('\n').length), Number(line));
+    await page.selectOption('#schedules', 'halving-doubling.yaml');
+    await verdict('proved');
+    assert.equal(await page.locator('#numbers .bad').count(), 0);
+    await answeredAgain(page, () => page.click('#play'));
+    await page.frameLocator('#page').locator('#play').waitFor();
+    await answeredAgain(page, () => page.click('#race'));
+    await page.frameLocator('#page').locator('.plot svg').first().waitFor();
+    await picture(page, 'race');
+    const linked = await open(browser, decodeURIComponent(new URL(page.url()).hash.slice(1)), { viewport: phone, colorScheme: 'dark' });
+    assert.equal(await linked.page.inputValue('#schedule'), await page.inputValue('#schedule'));
+    const used = await linked.page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(used <= phone.width, `${used} pixels wide`);
+    await picture(linked.page, 'editor-phone');
+    assert.deepEqual([...problems, ...linked.problems], []);
+  },
+
+  async sliders_ask_the_engine(browser) {
+    const { page, problems } = await open(browser, 'run hgx-h200 -b 1M --format csv');
+    assert.equal(await page.locator('#sliders input:visible').count(), 0);
+    await page.selectOption('#kind', 'alpha, beta and N');
+    await answeredAgain(page, () => page.click('#ask'));
+    const said = () => page.frameLocator('#page').locator('body').innerText();
+    const before = await said();
+    await page.locator('#sliders input').first().focus();
+    await answeredAgain(page, () => page.keyboard.press('PageUp'));
+    await page.waitForFunction(() => !sliding);
+    const line = await page.inputValue('#command');
+    const [, alpha] = line.match(/--alpha ([\d.]+)us /);
+    assert.ok(Number(alpha) > 1, line);
+    assert.notEqual(await said(), before);
+    const csv = line.replace('--format html', '--format csv');
+    await page.fill('#command', csv);
+    await answeredAgain(page, () => page.press('#command', 'Enter'));
+    assert.equal(await shown(page), answerOf(csv.split(' ').slice(1)));
+    await page.fill('#command', line);
+    await answeredAgain(page, () => page.press('#command', 'Enter'));
+    await page.frameLocator('#page').locator('.plot svg').first().waitFor();
+    await picture(page, 'sliders');
+    await page.setViewportSize(phone);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= phone.width);
+    await picture(page, 'sliders-phone');
+    assert.deepEqual(problems, []);
+  },
+
   async the_keyboard_is_enough(browser) {
     const { page, problems } = await open(browser);
     await page.keyboard.press('Tab');
@@ -161,7 +211,7 @@ const tests = {
     await page.keyboard.type('dgx-a100');
     await answeredAgain(page, () => page.keyboard.press('Enter'));
     assert.match(await page.frameLocator('#page').locator('.command').textContent(), /^collsim run dgx-a100 /);
-    const nameless = await page.evaluate(() => [...document.querySelectorAll('input, select, button, iframe')]
+    const nameless = await page.evaluate(() => [...document.querySelectorAll('input, select, textarea, button, iframe')]
       .filter((each) => !(each.labels?.length || each.textContent.trim() || each.title || each.getAttribute('aria-label'))).map((each) => each.id));
     assert.deepEqual(nameless, []);
     assert.deepEqual(problems, []);
@@ -191,4 +241,4 @@ const tests = {
   },
 };
 
-await runTests(chromium, tests);
+await runTests(chromium, Object.fromEntries(Object.entries(tests).filter(([name]) => !only || name.includes(only))));

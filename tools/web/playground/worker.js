@@ -1,10 +1,12 @@
 // What comes after collsim.js and engine.js in the worker: opens an engine, and answers one question after the other.
-let ask;
-onmessage = async ({ data: { open, question } }) => {
+let engine;
+onmessage = async ({ data: { open, more, question } }) => {
   if (open) {
-    ask = await openEngine(createCollsim, open.compiled, open.files);
+    engine = await openEngine(createCollsim, open.compiled, open.files);
     postMessage({ ready: true });
+  } else if (more) {
+    engine.add(more);
   } else {
-    postMessage({ answer: ask(question) });
+    postMessage({ answer: engine.ask(question) });
   }
 };

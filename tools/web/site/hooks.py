@@ -10,9 +10,12 @@ import pathlib
 import re
 import shlex
 import subprocess
+import urllib.parse
 
 # A block that is one command, and the picture that follows.
 VIEW = re.compile(r"```sh\n(collsim view .* --output (\S+\.html))\n```\n\n!\[([^\]]*)\]\([^)]*\)")
+# An exercise that asks to check a schedule of the lessons.
+EXERCISE = re.compile(r"^\*\*\d+\.\*\* [^\n]*`([\w-]+\.yaml)`[^\n]*(?:\n[^\n]+)*", re.MULTILINE)
 LINK = re.compile(r"\]\(([^):#]+\.(?:yaml|json|h|cpp|sh|py))\)")
 COMMAND = os.environ["COLLSIM_COMMAND"]
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent.parent
@@ -39,9 +42,15 @@ def on_page_markdown(markdown, page, config, files):
                 f'<a href="views/{name}" target="_blank">In a window of its own</a>')
 
     markdown, views = VIEW.subn(embed, markdown)
+    markdown = EXERCISE.sub(lambda match: f"{match[0]}\n{playground_link(match[1], page.file.dest_path)}", markdown)
     if views:
         page.meta["hide"] = ["toc"]  # two calls side by side need the width
     return LINK.sub(r"](\1.txt)", markdown)
+
+
+def playground_link(schedule, page):
+    question = urllib.parse.quote(f"check -a {schedule} --ranks 4")
+    return f'<a href="{"../" * page.count("/")}playground.html#{question}">Put it right in the browser</a>'
 
 
 def write_view(command, folder):

@@ -8,23 +8,14 @@ import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { runTests } from '../browser-tests.mjs';
+import { openWatched, runTests } from '../browser-tests.mjs';
 
 const { chromium } = createRequire(new URL('../viewer/package.json', import.meta.url))('playwright-core');
 const site = path.resolve(process.argv[2]);
 
-async function open(browser, name) {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
-  const problems = [];
-  page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') problems.push(message.text());
-  });
-  page.on('pageerror', (error) => problems.push(String(error)));
-  page.on('request', (request) => {
-    if (/^(https?|wss?):/.test(request.url())) problems.push(request.url());
-  });
-  await page.goto(pathToFileURL(path.join(site, name)).href);
-  return { page, problems };
+function open(browser, name) {
+  const viewport = { width: 1280, height: 800 };
+  return openWatched(browser, pathToFileURL(path.join(site, name)).href, (asked) => !/^(https?|wss?):/.test(asked), { viewport });
 }
 
 const tests = {

@@ -8,7 +8,7 @@ import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { runTests } from '../browser-tests.mjs';
+import { openWatched, runTests } from '../browser-tests.mjs';
 
 const { chromium } = createRequire(new URL('../viewer/package.json', import.meta.url))('playwright-core');
 const [collsim, folder] = process.argv.slice(2);
@@ -20,17 +20,7 @@ function makePage(args) {
   return file;
 }
 
-async function open(browser, file, viewport = { width: 1280, height: 720 }, colorScheme = 'light') {
-  const page = await browser.newPage({ viewport, colorScheme });
-  const problems = [];
-  page.on('console', (message) => problems.push(message.text()));
-  page.on('pageerror', (error) => problems.push(String(error)));
-  page.on('request', (request) => {
-    if (!/^(file|data):/.test(request.url())) problems.push(request.url());
-  });
-  await page.goto(pathToFileURL(file).href);
-  return { page, problems };
-}
+const open = (browser, file, look) => openWatched(browser, pathToFileURL(file).href, (asked) => /^(file|data):/.test(asked), look);
 
 const tests = {
   async closed_forms_are_those_of_estimate(browser) {
@@ -108,7 +98,7 @@ const tests = {
 
   async a_phone_in_the_dark_shows_all_of_it(browser) {
     const file = makePage(['--alpha', '1us', '--bandwidth', '50GB/s', '-n', '8']);
-    const { page, problems } = await open(browser, file, { width: 390, height: 844 }, 'dark');
+    const { page, problems } = await open(browser, file, { viewport: { width: 390, height: 844 }, colorScheme: 'dark' });
     assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 390);
     await page.screenshot({ path: path.join(folder, 'sliders-phone.png'), fullPage: true });
     assert.deepEqual(problems, []);

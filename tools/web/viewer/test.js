@@ -9,7 +9,7 @@ import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
-import { runTests } from '../browser-tests.mjs';
+import { openWatched, runTests } from '../browser-tests.mjs';
 
 const [collsim, folder, only] = process.argv.slice(2);
 const tolerance = 0.006; // of a time that is printed with two decimals
@@ -22,17 +22,8 @@ function makePage(name, args) {
 }
 
 async function open(browser, file, hash = '', viewport = { width: 1280, height: 720 }, colorScheme = 'light') {
-  const page = await browser.newPage({ viewport, colorScheme });
-  const problems = [];
-  page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') problems.push(message.text());
-  });
-  page.on('pageerror', (error) => problems.push(String(error)));
-  page.on('request', (request) => {
-    if (!request.url().startsWith('file:') && !request.url().startsWith('data:')) problems.push(request.url());
-  });
   const began = Date.now();
-  await page.goto(pathToFileURL(file).href + hash);
+  const { page, problems } = await openWatched(browser, pathToFileURL(file).href + hash, (asked) => /^(file|data):/.test(asked), { viewport, colorScheme });
   await page.waitForSelector('#play');
   return { page, problems, seconds: (Date.now() - began) / 1000 };
 }
