@@ -218,7 +218,9 @@ for (const [option, slider] of Object.entries(sliders)) {
   slider.label = document.createElement('label');
   slider.output = document.createElement('output');
   slider.input = Object.assign(document.createElement('input'), { type: 'range', min: 0, max: 1, step: 0.005, oninput: () => slide(option) });
-  slider.label.append(`${{ '-n': 'ranks' }[option] ?? option.slice(2)} `, slider.output, slider.input);
+  const name = { '-n': 'ranks' }[option] ?? option.slice(2);
+  slider.input.setAttribute('aria-label', name); // a label names the first of what it holds
+  slider.label.append(`${name} `, slider.output, slider.input);
   $('sliders').append(slider.label);
 }
 
