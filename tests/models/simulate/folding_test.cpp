@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/calibration/calibration_choice.h"
+#include "models/calibration/transport.h"
 #include "models/call/prediction.h"
 #include "models/call/rank_gpus.h"
 #include "sim/base/data_directory.h"
