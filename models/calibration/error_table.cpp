@@ -77,6 +77,13 @@ const ErrorClass* find_error_class(const ErrorTable& table, Trust trust, std::st
   return of_any;
 }
 
+ErrorRange read_error_range(const YamlValue& value) {
+  constexpr double most = 100;
+  const auto ends = value.sequence();
+  if (ends.size() != 2) value.fail("no range", "two shares, such as [0.9, 1.2]");
+  return {ends.front().share(most), ends.back().share(most)};
+}
+
 std::optional<ErrorRange> error_range(const ErrorTable& table, Trust trust, std::string_view medium,
                                       Bytes size) {
   const ErrorClass* const found = find_error_class(table, trust, medium);

@@ -10,12 +10,17 @@
 
 namespace collsim {
 
+class YamlValue;
+
 /// Where eight of ten measured times lie beside the predicted one, as shares of it: the 10th and
 /// the 90th percentile. 0.9 to 1.3 means from a tenth faster to three tenths slower.
 struct ErrorRange {
   double low = 1;
   double high = 1;
 };
+
+/// Reads one that is written [0.9, 1.2]. Throws InputError.
+ErrorRange read_error_range(const YamlValue& value);
 
 /// What became of predictions that rest on the same and whose data cross the same: by size.
 struct ErrorClass {

@@ -84,9 +84,8 @@ MachineParts parts_of_topology(const fs::path& path) {
   }
   if (const auto fabric = file.find("fabric")) {
     parts.fabric = fabric_of(*fabric, path.parent_path());
-    const auto name_of_fabric = fabric->free_mapping().find("template");
-    parts.fabric_from =
-        name_of_fabric ? name_of_fabric->string() : fmt::format("of {}", path.stem().string());
+    const std::string inlined = fmt::format("of {}", path.stem().string());
+    parts.fabric_from = fabric->free_mapping().string_or("template", inlined);
   }
   if (const auto calibration = file.find("calibration")) parts.calibration = calibration->string();
   if (name && parts.nodes == 1 && !file.find("fabric"))

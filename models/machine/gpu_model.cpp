@@ -162,6 +162,11 @@ std::optional<int> known_compute_capability(std::string_view text) {
   return parse_number<int>(text.substr(prefix.size()));
 }
 
+bool are_of_one_generation(int capability, int other) {
+  constexpr int generation = 10;
+  return capability / generation == other / generation;
+}
+
 bool is_card(std::string_view text) {
   return names(text, "PCIe") || names(text, "NVL");
 }

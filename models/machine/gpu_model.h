@@ -33,6 +33,10 @@ const GpuModel* find_gpu_model(std::string_view text);
 /// Of the model that the text names, or of "sm_90", which says it; nothing for any other text.
 std::optional<int> known_compute_capability(std::string_view text);
 
+/// Whether GPUs of these compute capabilities are of one generation, as B200 (100) and GB300 (103)
+/// are: the constants of one stand in for the other's.
+bool are_of_one_generation(int capability, int other);
+
 /// Whether the text names a PCIe card, which no NVSwitch joins ("A100-PCIE-40GB", "H100 NVL").
 /// "GB200 NVL72" is none.
 bool is_card(std::string_view text);

@@ -23,21 +23,6 @@ int read_gpu(const YamlValue& value) {
   return static_cast<int>(value.integer(0, max_capability));
 }
 
-Seconds time_at(const YamlMapping& keys, std::string_view key) {
-  const auto value = keys.find(key);
-  return value ? value->time() : Seconds{};
-}
-
-double share_at(const YamlMapping& keys, std::string_view key) {
-  const auto value = keys.find(key);
-  return value ? value->share(max_share) : 0;
-}
-
-std::string text_at(const YamlMapping& keys, std::string_view key) {
-  const auto value = keys.find(key);
-  return value ? value->string() : std::string();
-}
-
 std::vector<Rank> read_ranks(const YamlValue& value) {
   std::vector<Rank> ranks;
   for (const YamlValue& each : value.sequence()) {
@@ -66,12 +51,12 @@ PeerKernelCost read_cost(const YamlValue& value) {
           .gpu = read_gpu(keys.at("gpu")),
           .flags = keys.at("flags").time(),
           .doubling = keys.at("doubling").time(),
-          .wait = time_at(keys, "wait"),
-          .peer_wait = time_at(keys, "peer_wait"),
+          .wait = keys.time_or("wait", {}),
+          .peer_wait = keys.time_or("peer_wait", {}),
           .port_share = keys.at("port_share").fraction(),
-          .peer_share = share_at(keys, "peer_share"),
-          .block_share = share_at(keys, "block_share"),
-          .uneven = time_at(keys, "uneven"),
+          .peer_share = keys.share_or("peer_share", max_share, 0),
+          .block_share = keys.share_or("block_share", max_share, 0),
+          .uneven = keys.time_or("uneven", {}),
           .recorded = read_recorded(keys)};
 }
 
@@ -86,7 +71,7 @@ PeerKernelLaunch read_launch(const YamlValue& value) {
 
 HostCall read_host(const YamlValue& value) {
   const YamlMapping keys = value.mapping({"gpu", "cpu", "call"});
-  return {text_at(keys, "gpu"), text_at(keys, "cpu"), keys.at("call").time()};
+  return {keys.string_or("gpu", ""), keys.string_or("cpu", ""), keys.at("call").time()};
 }
 
 ErrorClass read_errors(const YamlValue& value) {
@@ -101,9 +86,7 @@ ErrorClass read_errors(const YamlValue& value) {
                     static_cast<int>(keys.at("machines").integer(1, many)),
                     static_cast<int>(keys.at("rows").integer(1, many))};
     for (const YamlValue& range : keys.at("ranges").sequence()) {
-      const auto ends = range.sequence();
-      if (ends.size() != 2) range.fail("no range", "two shares, such as [0.9, 1.2]");
-      read.ranges.push_back({ends.front().share(max_share), ends.back().share(max_share)});
+      read.ranges.push_back(read_error_range(range));
     }
     return read;
   }
@@ -288,9 +271,9 @@ Trust trust_of(const PeerKernelCost& cost, std::string_view kernel, std::string_
   if (cost.kernel == kernel && std::any_of(cost.recorded.begin(), cost.recorded.end(), holds)) {
     return Trust::measured;
   }
-  constexpr int major = 10;
   const auto capability = known_compute_capability(gpu);
-  return capability && *capability / major == cost.gpu / major ? Trust::derived : Trust::guessed;
+  return capability && are_of_one_generation(*capability, cost.gpu) ? Trust::derived
+                                                                    : Trust::guessed;
 }
 
 std::string describe_recorded(const PeerKernelCost& cost) {

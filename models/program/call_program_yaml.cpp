@@ -253,8 +253,7 @@ void ProgramReader::read_op(const YamlValue& value, std::uint32_t group) {
     }
     return earlier;
   };
-  const auto stream = keys.find("stream");
-  const std::string stream_name = stream ? stream->string() : "main";
+  const std::string stream_name = keys.string_or("stream", "main");
   const auto [place, added] =
       streams_.emplace(stream_name, static_cast<std::uint32_t>(ranks.streams.size()));
   if (added) ranks.streams.push_back(stream_name);

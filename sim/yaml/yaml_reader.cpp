@@ -298,6 +298,32 @@ YamlValue YamlMapping::at(std::string_view key) const {
   self_.fail(fmt::format("key '{}' is missing", key), fmt::format("add '{}: ...'", key));
 }
 
+std::string YamlMapping::string_or(std::string_view key, std::string_view otherwise) const {
+  const auto value = find(key);
+  return value ? value->string() : std::string(otherwise);
+}
+
+std::int64_t YamlMapping::integer_or(std::string_view key, std::int64_t least, std::int64_t most,
+                                     std::int64_t otherwise) const {
+  const auto value = find(key);
+  return value ? value->integer(least, most) : otherwise;
+}
+
+Seconds YamlMapping::time_or(std::string_view key, Seconds otherwise) const {
+  const auto value = find(key);
+  return value ? value->time() : otherwise;
+}
+
+double YamlMapping::fraction_or(std::string_view key, double otherwise) const {
+  const auto value = find(key);
+  return value ? value->fraction() : otherwise;
+}
+
+double YamlMapping::share_or(std::string_view key, double most, double otherwise) const {
+  const auto value = find(key);
+  return value ? value->share(most) : otherwise;
+}
+
 YamlValue load_yaml(const std::filesystem::path& path, std::string_view kind) {
   return read_yaml(read_text_file(path, "a YAML file"), kind);
 }

@@ -68,6 +68,13 @@ class YamlMapping {
   /// Throws InputError at the mapping when the key is missing.
   YamlValue at(std::string_view key) const;
   std::optional<YamlValue> find(std::string_view key) const;
+  /// What the key says, or `otherwise` where it is missing.
+  std::string string_or(std::string_view key, std::string_view otherwise) const;
+  std::int64_t integer_or(std::string_view key, std::int64_t least, std::int64_t most,
+                          std::int64_t otherwise) const;
+  Seconds time_or(std::string_view key, Seconds otherwise) const;
+  double fraction_or(std::string_view key, double otherwise) const;
+  double share_or(std::string_view key, double most, double otherwise) const;
   /// In file order: key (as a value, for its position) and value.
   const std::vector<std::pair<YamlValue, YamlValue>>& entries() const { return entries_; }
   const YamlValue& value() const { return self_; }

@@ -155,8 +155,7 @@ std::vector<std::int64_t> read_sizes(const YamlValue& value) {
   const YamlMapping range = value.mapping({"from", "to", "factor"});
   const std::int64_t from = range.at("from").bytes().count;
   const std::int64_t to = range.at("to").bytes().count;
-  const auto factor = range.find("factor");
-  const std::int64_t by = factor ? factor->integer(2, 1 << 20) : 2;
+  const std::int64_t by = range.integer_or("factor", 2, 1 << 20, 2);
   if (from < 1 || to < from) value.fail("an empty range of sizes", "1 B <= from <= to");
   for (std::int64_t size = from; size <= to; size *= by) sizes.push_back(size);
   return sizes;
@@ -256,14 +255,8 @@ std::vector<Case> cases_of(const Entry& entry, int ranks) {
   return cases;
 }
 
-double read_seconds(const YamlMapping& map, std::string_view key, double otherwise) {
-  const auto value = map.find(key);
-  return value ? value->time().value : otherwise;
-}
-
 int read_count(const YamlMapping& map, std::string_view key, int least, int otherwise) {
-  const auto value = map.find(key);
-  return value ? static_cast<int>(value->integer(least, 1'000'000)) : otherwise;
+  return static_cast<int>(map.integer_or(key, least, 1'000'000, otherwise));
 }
 
 std::string read_name(const YamlValue& value) {
@@ -296,8 +289,8 @@ Entry read_entry(const YamlValue& value) {
   entry.settings.warmup = read_count(map, "warmup", 0, 5);
   entry.settings.iterations = read_count(map, "iterations", 1, 20);
   entry.settings.repeats = read_count(map, "repeats", 1, 10);
-  entry.settings.case_seconds = read_seconds(map, "case_time", 0.1);
-  entry.settings.stall_seconds = std::max(1.0, read_seconds(map, "stall_time", 30));
+  entry.settings.case_seconds = map.time_or("case_time", Seconds{0.1}).value;
+  entry.settings.stall_seconds = std::max(1.0, map.time_or("stall_time", Seconds{30}).value);
   return entry;
 }
 

@@ -15,16 +15,6 @@ namespace {
 
 constexpr double max_of_any = 1e6;
 
-std::string text_or_empty(const YamlMapping& keys, std::string_view key) {
-  const auto value = keys.find(key);
-  return value ? value->string() : std::string();
-}
-
-double number_or(const YamlMapping& keys, std::string_view key, double otherwise) {
-  const auto value = keys.find(key);
-  return value ? value->share(max_of_any) : otherwise;
-}
-
 std::optional<std::pair<double, double>> pair_at(const YamlMapping& keys, std::string_view key) {
   const auto value = keys.find(key);
   if (!value) return std::nullopt;
@@ -79,8 +69,8 @@ CauseSigns read_signs(const YamlMapping& row) {
       signs.lines.push_back({line.string(), odds_of(odds)});
     }
   }
-  signs.counts = text_or_empty(row, "counts");
-  signs.names = text_or_empty(row, "names");
+  signs.counts = row.string_or("counts", "");
+  signs.names = row.string_or("names", "");
   return signs;
 }
 
@@ -110,11 +100,11 @@ CauseRow read_row(const YamlValue& value, const YamlMapping& share) {
   row.destroys = destroys && destroys->boolean();
   const auto question = keys.find("question");
   row.is_question = question && question->boolean();
-  row.commonness = number_or(keys, "common", 1);
+  row.commonness = keys.share_or("common", max_of_any, 1);
   row.parameter = read_parameter(keys, share);
   row.signs = read_signs(keys);
-  row.like = text_or_empty(keys, "like");
-  row.weight = number_or(keys, "weight", 1);
+  row.like = keys.string_or("like", "");
+  row.weight = keys.share_or("weight", max_of_any, 1);
   row.where = read_where(keys);
   row.usual = pair_at(keys, "usual");
   if (const auto of_one = pair_at(keys, "usual_of_one_nic")) {

@@ -45,32 +45,14 @@ auto value_at(const YamlMapping& keys, std::string_view key, const Words& words)
   value.fail(fmt::format("there is no '{}'", text), names_instead_of(text, names));
 }
 
-Seconds time_at(const YamlMapping& keys, std::string_view key) {
-  const auto value = keys.find(key);
-  return value ? value->time() : Seconds{0};
-}
-
-double share_at(const YamlMapping& keys, std::string_view key) {
-  const auto value = keys.find(key);
-  return value ? value->fraction() : 1;
-}
-
-ErrorRange read_range(const YamlValue& value) {
-  constexpr double most = 100;
-  const auto ends = value.sequence();
-  if (ends.size() != 2) value.fail("no range", "two shares, such as [0.9, 1.2]");
-  return {ends.front().share(most), ends.back().share(most)};
-}
-
 KernelRuns runs_of(const YamlValue& value) {
   const YamlMapping keys = value.mapping({"gpu", "network", "ranks", "error", "range"});
   constexpr std::uint32_t max_ranks = 1U << 17;
-  const auto network = keys.find("network");
   KernelRuns runs{keys.at("gpu").string(),
-                  network ? network->string() : std::string(),
+                  keys.string_or("network", ""),
                   {},
                   keys.at("error").share(),
-                  read_range(keys.at("range"))};
+                  read_error_range(keys.at("range"))};
   for (const YamlValue& each : keys.at("ranks").sequence()) {
     runs.ranks.push_back(static_cast<std::uint32_t>(each.integer(1, max_ranks)));
   }
@@ -100,22 +82,22 @@ ExchangeKernel kernel_of(const YamlValue& value) {
   kernel.operation = value_at(keys, "operation", expert_operations);
   kernel.blocks = value_at(keys, "blocks", block_rules);
   kernel.launch = keys.at("launch").time();
-  kernel.doubling_ranks = time_at(keys, "doubling_ranks");
-  kernel.doubling_hosts = time_at(keys, "doubling_hosts");
-  kernel.expert = time_at(keys, "expert");
-  kernel.first_byte = time_at(keys, "first_byte");
-  kernel.token = time_at(keys, "token");
-  kernel.token_byte = time_at(keys, "token_byte");
-  kernel.message = time_at(keys, "message");
-  kernel.message_byte = time_at(keys, "message_byte");
-  kernel.network_message = time_at(keys, "network_message");
-  kernel.network_byte = time_at(keys, "network_byte");
-  kernel.nvlink_share = share_at(keys, "nvlink_share");
-  kernel.network_share = share_at(keys, "network_share");
+  kernel.doubling_ranks = keys.time_or("doubling_ranks", {});
+  kernel.doubling_hosts = keys.time_or("doubling_hosts", {});
+  kernel.expert = keys.time_or("expert", {});
+  kernel.first_byte = keys.time_or("first_byte", {});
+  kernel.token = keys.time_or("token", {});
+  kernel.token_byte = keys.time_or("token_byte", {});
+  kernel.message = keys.time_or("message", {});
+  kernel.message_byte = keys.time_or("message_byte", {});
+  kernel.network_message = keys.time_or("network_message", {});
+  kernel.network_byte = keys.time_or("network_byte", {});
+  kernel.nvlink_share = keys.fraction_or("nvlink_share", 1);
+  kernel.network_share = keys.fraction_or("network_share", 1);
   if (const auto many = keys.find("many_hosts")) {
     constexpr std::int64_t max_hosts = 1 << 17;
     kernel.many_hosts = static_cast<std::uint32_t>(many->integer(2, max_hosts));
-    kernel.many_hosts_share = share_at(keys, "many_hosts_share");
+    kernel.many_hosts_share = keys.fraction_or("many_hosts_share", 1);
   }
   if (const auto fill = keys.find("fill")) kernel.fill = fill->share(largest_fill);
   kernel.measured = runs_of(keys.at("measured"));
@@ -149,10 +131,9 @@ KernelFamily read_kernel_family(std::string_view name) {
 }
 
 bool is_kin(std::string_view gpu, std::string_view other) {
-  constexpr int generation = 10;
   const auto here = known_compute_capability(gpu);
   const auto there = known_compute_capability(other);
-  return here && there && *here / generation == *there / generation;
+  return here && there && are_of_one_generation(*here, *there);
 }
 
 ExchangeKernel exchange_kernel(KernelFamily family, ExpertOperation operation,
@@ -173,7 +154,7 @@ ExchangeKernel exchange_kernel(KernelFamily family, ExpertOperation operation,
 }
 
 ErrorRange range_of_other_generations() {
-  return read_range(shipped_kernels().at("other_generations"));
+  return read_error_range(shipped_kernels().at("other_generations"));
 }
 
 }  // namespace collsim

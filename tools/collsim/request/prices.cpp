@@ -34,13 +34,8 @@ double read_number(const YamlValue& value) {
   value.fail(fmt::format("'{}' is not a number above 0", text), "such as 6.88");
 }
 
-std::string text_at(const YamlMapping& keys, std::string_view key) {
-  const auto value = keys.find(key);
-  return value ? value->string() : std::string();
-}
-
 PriceSource read_source(const YamlMapping& keys) {
-  return {text_at(keys, "vendor"), text_at(keys, "what"), text_at(keys, "date"),
+  return {keys.string_or("vendor", ""), keys.string_or("what", ""), keys.string_or("date", ""),
           keys.at("source").string()};
 }
 
@@ -80,9 +75,8 @@ std::vector<GpuPower> read_power(const YamlMapping& file) {
 NetworkPrices read_network(const YamlValue& value) {
   const YamlMapping keys =
       value.mapping({"rate", "ports", "end", "trunk", "what", "date", "source"});
-  const auto ports = keys.find("ports");
   return {keys.at("rate").rate(),
-          static_cast<std::uint32_t>(ports ? ports->integer(4, max_ports) : usual_ports),
+          static_cast<std::uint32_t>(keys.integer_or("ports", 4, max_ports, usual_ports)),
           read_number(keys.at("end")), read_number(keys.at("trunk")), read_source(keys)};
 }
 

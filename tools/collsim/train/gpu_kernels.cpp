@@ -46,10 +46,8 @@ GpuKernels read_shares(const YamlMapping& keys, const std::vector<GpuKernels>& b
   GpuKernels gpu;
   gpu.product = keys.at("product").fraction();
   gpu.moved = keys.at("moved").fraction();
-  const auto weights = keys.find("weights");
-  gpu.weights = weights ? weights->fraction() : gpu.moved;
-  const auto cache = keys.find("cache");
-  gpu.cache = cache ? cache->fraction() : gpu.moved;
+  gpu.weights = keys.fraction_or("weights", gpu.moved);
+  gpu.cache = keys.fraction_or("cache", gpu.moved);
   gpu.attention = keys.at("attention").fraction();
   gpu.attention_backward = keys.at("attention_backward").fraction();
   return gpu;

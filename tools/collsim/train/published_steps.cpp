@@ -30,12 +30,6 @@ std::optional<double> number_of(const YamlValue& value) {
   return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
-/// The count of that key, or `otherwise` where there is none.
-std::int64_t count_in(const YamlMapping& keys, std::string_view key, std::int64_t otherwise) {
-  const auto found = keys.find(key);
-  return found ? found->integer(0, max_count) : otherwise;
-}
-
 /// Whether the key says true, as YAML and Python write it; nothing where there is none.
 std::optional<bool> truth_in(const YamlMapping& keys, std::string_view key) {
   const auto found = keys.find(key);
@@ -87,7 +81,7 @@ void complete_latent_attention(Transformer& model) {
 
 Transformer read_row_shape(const YamlMapping& keys) {
   require_known_shape(keys);
-  const auto said = [&](const char* key) { return count_in(keys, key, 0) > 0; };
+  const auto said = [&](const char* key) { return keys.integer_or(key, 0, max_count, 0) > 0; };
   if (!keys.find("hidden") || !keys.find("layers") || !keys.find("heads") ||
       (!keys.find("ffn") && !keys.find("moe_ffn"))) {
     throw UnusableRow{"no transformer"};
@@ -96,7 +90,7 @@ Transformer read_row_shape(const YamlMapping& keys) {
       (!said("ffn") && !said("moe_ffn"))) {
     throw UnusableRow{"no length of a sequence, or no vocabulary"};
   }
-  if (count_in(keys, "experts", 1) > 1 && !said("topk"))
+  if (keys.integer_or("experts", 0, max_count, 1) > 1 && !said("topk"))
     throw UnusableRow{"experts, of how many is not said"};
   Transformer model = read_shape(keys);
   model.name = text_in(keys, "name");
@@ -134,7 +128,7 @@ void read_layout(const YamlMapping& keys, TrainingSetup& setup) {
     if (!keys.find(key)) throw UnusableRow{"no layout"};
   }
   const auto positive = [&](const char* key) {
-    return std::max<std::int64_t>(1, count_in(keys, key, 1));
+    return std::max<std::int64_t>(1, keys.integer_or(key, 0, max_count, 1));
   };
   setup.tensor = positive("tp");
   setup.pipeline = positive("pp");
@@ -142,9 +136,9 @@ void read_layout(const YamlMapping& keys, TrainingSetup& setup) {
   setup.context = positive("cp");
   setup.expert = positive("ep");
   setup.interleave = setup.pipeline > 1 ? positive("interleave") : 1;
-  setup.zero = count_in(keys, "zero", 0);
+  setup.zero = keys.integer_or("zero", 0, max_count, 0);
   if (setup.zero > 3) throw UnusableRow{"unknown ZeRO"};
-  const std::int64_t shard = count_in(keys, "fsdp", 0);
+  const std::int64_t shard = keys.integer_or("fsdp", 0, max_count, 0);
   if (setup.zero == 3 && shard > 0 && shard < setup.data) setup.shard = shard;
 }
 
@@ -185,7 +179,8 @@ void read_software(const YamlMapping& keys, TrainingSetup& setup) {
 /// What notes and the time of a row say of its software, where it does not say it itself.
 void guess_software(const YamlMapping& keys, std::string_view gpu, TrainingSetup& setup) {
   const std::string notes = text_in(keys, "notes");
-  setup.attention = attention_of(notes, setup, count_in(keys, "year", flash_attention_year));
+  setup.attention =
+      attention_of(notes, setup, keys.integer_or("year", 0, max_count, flash_attention_year));
   setup.eager_norms = has(notes, "kernel:") && !has(notes, "RMS");
   const bool recent = !gpu.starts_with("A100") && !gpu.starts_with("V100");
   setup.sequence_parallel = truth_in(keys.at("parallel").free_mapping(), "sp").value_or(recent);
@@ -200,8 +195,8 @@ void guess_software(const YamlMapping& keys, std::string_view gpu, TrainingSetup
 }
 
 void read_batches(const YamlMapping& keys, TrainingSetup& setup) {
-  setup.micro_batch = std::max<std::int64_t>(1, count_in(keys, "micro_batch", 1));
-  setup.global_batch = count_in(keys, "global_batch", 0);
+  setup.micro_batch = std::max<std::int64_t>(1, keys.integer_or("micro_batch", 0, max_count, 1));
+  setup.global_batch = keys.integer_or("global_batch", 0, max_count, 0);
   // Where batches do not divide, as in rows that round them, the nearest that does.
   const std::int64_t together = setup.micro_batch * setup.data;
   setup.global_batch =
@@ -248,7 +243,7 @@ void require_layout(const TrainingSetup& setup, std::int64_t gpus) {
 
 /// The network between nodes, and how many GPUs each has.
 void read_network(const YamlMapping& keys, PublishedStep& step) {
-  const std::int64_t nodes = std::max<std::int64_t>(1, count_in(keys, "nodes", 1));
+  const std::int64_t nodes = std::max<std::int64_t>(1, keys.integer_or("nodes", 0, max_count, 1));
   if (step.gpus % nodes != 0) {
     keys.at("nodes").fail(fmt::format("{} GPUs in {} nodes", step.gpus, nodes), "equal nodes");
   }
@@ -266,7 +261,7 @@ PublishedStep read_step(const YamlMapping& keys) {
   step.id = keys.at("id").string();
   step.group = keys.at("group").string();
   step.gpu = text_in(keys, "gpu");
-  step.gpus = count_in(keys, "gpus", 1);
+  step.gpus = keys.integer_or("gpus", 0, max_count, 1);
   read_network(keys, step);
   const std::string kind = text_in(keys, "kind");
   if (!kind.empty() && kind != "pretrain")
