@@ -11,9 +11,37 @@ namespace collsim {
 
 namespace {
 
-/// Bytes of every chunk of one channel in all loops.
-std::vector<double> chunk_bytes(const Schedule& schedule, const DataPartition& partition,
-                                std::uint32_t channel) {
+/// Bytes of the chunks of one channel in all loops. All are whole numbers, so that no sum of them
+/// is rounded.
+class ChunkBytes {
+ public:
+  explicit ChunkBytes(std::vector<double> of_chunk) : of_chunk_(std::move(of_chunk)), before_{0} {
+    for (const std::vector<double>* const turn : {&of_chunk_, &of_chunk_}) {
+      for (const double bytes : *turn) before_.push_back(before_.back() + bytes);
+    }
+  }
+
+  /// Of all chunks of a run.
+  double of_run(const Run& run) const {
+    const auto chunks = static_cast<std::uint32_t>(of_chunk_.size());
+    if (const auto window = window_of(run, chunks)) {
+      return before_[window->begin + run.repeats] - before_[window->begin];
+    }
+    double bytes = 0;
+    for (std::uint32_t i = 0; i < run.repeats; ++i) {
+      const std::uint32_t first = run.at(i, chunks).first_chunk;
+      bytes += before_[first + run.first.chunk_count] - before_[first];
+    }
+    return bytes;
+  }
+
+ private:
+  std::vector<double> of_chunk_;
+  std::vector<double> before_;  // by chunk, twice around: of those before it
+};
+
+ChunkBytes chunk_bytes(const Schedule& schedule, const DataPartition& partition,
+                       std::uint32_t channel) {
   std::vector<double> bytes(schedule.chunks());
   for (std::uint32_t chunk = 0; chunk < schedule.chunks(); ++chunk) {
     for (std::uint32_t loop = 0; loop < partition.loops(channel); ++loop) {
@@ -21,19 +49,7 @@ std::vector<double> chunk_bytes(const Schedule& schedule, const DataPartition& p
       bytes[chunk] += static_cast<double>(once.count);
     }
   }
-  return bytes;
-}
-
-/// Bytes of all chunks of a run.
-double bytes_of_run(const Run& run, const std::vector<double>& of_chunk) {
-  double bytes = 0;
-  for (std::uint32_t i = 0; i < run.repeats; ++i) {
-    const Primitive primitive = run.at(i, static_cast<std::uint32_t>(of_chunk.size()));
-    for (std::uint32_t chunk = 0; chunk < primitive.chunk_count; ++chunk) {
-      bytes += of_chunk[primitive.first_chunk + chunk];
-    }
-  }
-  return bytes;
+  return ChunkBytes(std::move(bytes));
 }
 
 /// What the call puts on one channel.
@@ -44,13 +60,13 @@ struct ChannelLoad {
 
 ChannelLoad channel_load(const Schedule& schedule, const DataPartition& partition,
                          std::uint32_t channel, const ProtocolConstants& cost) {
-  const std::vector<double> of_chunk = chunk_bytes(schedule, partition, channel);
+  const ChunkBytes of_chunk = chunk_bytes(schedule, partition, channel);
   ChannelLoad load{std::vector<double>(schedule.connections().size()),
                    std::vector<Seconds>(schedule.ranks())};
   for_each_program(schedule, [&](Rank rank, std::uint32_t, const Program& program) {
     for (const Run& run : program.runs()) {
       const Primitive& primitive = run.first;
-      const double moved = bytes_of_run(run, of_chunk);
+      const double moved = of_chunk.of_run(run);
       if (rank < schedule.ranks()) {
         const BytesPerSecond rate = block_rate(cost, operations_of(schedule, primitive));
         load.busy[rank] += Seconds{cost.wire_factor * moved / rate.value};

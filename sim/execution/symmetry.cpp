@@ -4,6 +4,7 @@
 #include <bit>
 #include <cassert>
 #include <cmath>
+#include <numeric>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -28,23 +29,76 @@ bool can_fold(const Execution& execution, const CallLayout& layout, const Fabric
                      [](const MachineChange& change) { return change.wires.empty(); });
 }
 
-/// How a channel cuts its data.
-struct ChannelChunking {
-  std::uint32_t alike = 0;                    ///< the first channel that is cut so
-  std::vector<std::uint32_t> uneven_loops{};  ///< in which chunks are not all as large
+/// How large the chunks of a loop are. What a program moves in turn is the polynomial of which
+/// those sizes are the coefficients: equal for equal sizes, whichever chunks have them.
+class ChunkSizes {
+ public:
+  explicit ChunkSizes(Colours of_chunk) : of_chunk_(std::move(of_chunk)) {
+    forward_ = polynomials(of_chunk_);
+    backward_ = polynomials({of_chunk_.rbegin(), of_chunk_.rend()});
+    while (powers_.size() < forward_.size()) powers_.push_back(powers_.back() * base);
+  }
+
+  Colour of_program(const Program& program) const {
+    Colour colour = 0;
+    for (const Run& run : program.runs()) colour = followed_by(colour, run);
+    return colour;
+  }
+
+ private:
+  static constexpr Colour base = 0x9e3779b97f4a7c15;  // odd, so that no power of it is zero
+
+  /// Of the first 0, 1, 2, ... chunks, twice around.
+  static Colours polynomials(const Colours& sizes) {
+    Colours found{0};
+    for (std::size_t i = 0; i < 2 * sizes.size(); ++i) {
+      found.push_back(found.back() * base + scramble(sizes[i % sizes.size()]));
+    }
+    return found;
+  }
+
+  Colour followed_by(Colour before, const Run& run) const;
+
+  Colours of_chunk_;
+  Colours powers_{1};
+  Colours forward_;
+  Colours backward_;  // from the last chunk to the first
 };
 
-/// Loops in which not all chunks are as large.
-std::vector<std::uint32_t> uneven_loops(const Schedule& schedule, const DataPartition& partition,
-                                        std::uint32_t channel) {
-  std::vector<std::uint32_t> uneven;
+Colour ChunkSizes::followed_by(Colour before, const Run& run) const {
+  const auto chunks = static_cast<std::uint32_t>(of_chunk_.size());
+  if (const auto window = window_of(run, chunks)) {
+    const std::uint32_t first = run.first.first_chunk;
+    const std::size_t begin = window->is_backward ? chunks - 1 - first : first;
+    const Colours& of = window->is_backward ? backward_ : forward_;
+    return (before - of[begin]) * powers_[run.repeats] + of[begin + run.repeats];
+  }
+  for (std::uint32_t i = 0; i < run.repeats; ++i) {
+    const auto taken = of_chunk_.begin() + run.at(i, chunks).first_chunk;
+    const Colour size = std::accumulate(taken, taken + run.first.chunk_count, Colour{0});
+    before = before * base + scramble(size);
+  }
+  return before;
+}
+
+/// How a channel cuts its data.
+struct ChannelChunking {
+  std::uint32_t alike = 0;           ///< the first channel that is cut so, which has the sizes
+  std::vector<ChunkSizes> uneven{};  ///< of each loop in which chunks are not all as large
+};
+
+std::vector<ChunkSizes> uneven_loops(const Schedule& schedule, const DataPartition& partition,
+                                     std::uint32_t channel) {
+  std::vector<ChunkSizes> uneven;
   for (std::uint32_t loop = 0; loop < partition.loops(channel); ++loop) {
-    const Bytes first = partition.chunk_bytes(channel, loop, {0, 1});
-    for (std::uint32_t chunk = 1; chunk < schedule.chunks(); ++chunk) {
-      if (partition.chunk_bytes(channel, loop, {chunk, 1}) == first) continue;
-      uneven.push_back(loop);
-      break;
+    Colours sizes;
+    for (std::uint32_t chunk = 0; chunk < schedule.chunks(); ++chunk) {
+      const Bytes bytes = partition.chunk_bytes(channel, loop, {chunk, 1});
+      sizes.push_back(static_cast<Colour>(bytes.count));
     }
+    const bool are_equal =
+        std::all_of(sizes.begin(), sizes.end(), [&](Colour size) { return size == sizes.front(); });
+    if (!are_equal) uneven.emplace_back(std::move(sizes));
   }
   return uneven;
 }
@@ -58,7 +112,7 @@ std::vector<ChannelChunking> cuts_of(const Plan& plan, const DataPartition& part
     });
     cuts.push_back(
         same != cuts.end()
-            ? ChannelChunking(*same)
+            ? ChannelChunking{same->alike}
             : ChannelChunking{channel, uneven_loops(plan.schedule(channel), partition, channel)});
   }
   return cuts;
@@ -239,12 +293,8 @@ Colour CallColours::colour_of_program(WorkerId id) {
 /// chunks pass every rank, each time in another order; in a stripe, only its own does.
 Colour CallColours::colour_of_sizes(const Worker& worker) const {
   Colour colour = 0;
-  for (const std::uint32_t loop : cuts_[worker.channel].uneven_loops) {
-    for (const Primitive& primitive : worker.program) {
-      const Bytes bytes = execution_.partition.chunk_bytes(
-          worker.channel, loop, {primitive.first_chunk, primitive.chunk_count});
-      colour = mix(colour, static_cast<Colour>(bytes.count));
-    }
+  for (const ChunkSizes& sizes : cuts_[cuts_[worker.channel].alike].uneven) {
+    colour = mix(colour, sizes.of_program(worker.program));
   }
   return colour;
 }

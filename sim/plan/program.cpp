@@ -19,6 +19,13 @@ std::uint32_t stride(const Primitive& from, const Primitive& to, std::uint32_t c
 
 }  // namespace
 
+std::optional<ChunkWindow> window_of(const Run& run, std::uint32_t chunks) {
+  if (run.first.chunk_count != 1 || run.repeats > chunks) return std::nullopt;
+  if (run.chunk_stride == 1) return ChunkWindow{run.first.first_chunk};
+  if (run.chunk_stride + 1 != chunks) return std::nullopt;
+  return ChunkWindow{run.at(run.repeats - 1, chunks).first_chunk, true};
+}
+
 void RunList::append(const Primitive& primitive, std::uint32_t chunks) {
   ++size_;
   if (!runs_.empty() && fit_one_run(runs_.back().first, primitive)) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,6 +27,16 @@ struct Run {
     return primitive;
   }
 };
+
+/// Chunks one after another, as a run around a ring takes them.
+struct ChunkWindow {
+  std::uint32_t begin = 0;   ///< the lowest; behind the last chunk comes chunk 0
+  bool is_backward = false;  ///< the run takes them from the highest down
+};
+
+/// The window of a run that takes one neighbouring chunk after another, each at most once; nothing
+/// of any other run. `chunks`: of the schedule.
+std::optional<ChunkWindow> window_of(const Run& run, std::uint32_t chunks);
 
 /// The runs of a program under construction.
 class RunList {

@@ -142,6 +142,24 @@ TEST(program, repeated_steps_are_those_that_are_written_out) {
   }
 }
 
+TEST(program, a_window_of_a_run_holds_the_chunks_that_it_takes) {
+  constexpr std::uint32_t chunks = 7;
+  for (std::uint32_t stride = 0; stride < chunks; ++stride) {
+    for (std::uint32_t first = 0; first < chunks; ++first) {
+      for (std::uint32_t repeats = 1; repeats <= chunks + 1; ++repeats) {
+        const Run run{send_of(first), repeats, stride};
+        const auto window = window_of(run, chunks);
+        const bool walks = (stride == 1 || stride == chunks - 1) && repeats <= chunks;
+        ASSERT_EQ(window.has_value(), walks) << stride << ' ' << first << ' ' << repeats;
+        for (std::uint32_t i = 0; window && i < repeats; ++i) {
+          const std::uint32_t place = window->is_backward ? repeats - 1 - i : i;
+          EXPECT_EQ(run.at(i, chunks).first_chunk, (window->begin + place) % chunks);
+        }
+      }
+    }
+  }
+}
+
 /// A chain: rank 0 sends without receiving, so that no step tells what the next one does.
 Schedule chain_steps(bool repeated) {
   ScheduleBuilder builder(3, 8);
