@@ -252,6 +252,18 @@ struct OtherMachineFault {
   double value = 0;  ///< of the question
 };
 
+/// On the other machine that it fits best.
+std::optional<OtherMachineFault> screened_on_others(const ValueFit& fit, const FittedCause& cause,
+                                                    const Hypothesis& question) {
+  std::optional<OtherMachineFault> best;
+  for (const double value : question.parameter->values) {
+    auto fitted = fit.screen(on_other_machine(cause.hypothesis, question, value));
+    if (!fitted || (best && score_of(best->fitted) >= score_of(*fitted))) continue;
+    best = {std::move(*fitted), name_of(cause), value};
+  }
+  return best;
+}
+
 /// The likeliest faults of other machines than the guessed one, simulated. `causes` are those of
 /// the guessed one, sorted by their scores.
 std::vector<FittedCause> fit_on_others(const ValueFit& fit,
@@ -262,11 +274,9 @@ std::vector<FittedCause> fit_on_others(const ValueFit& fit,
   std::vector<OtherMachineFault> screened;
   std::set<std::string> tried;
   for (const FittedCause& cause : causes) {
-    const Hypothesis& fault = cause.hypothesis;
-    if (fault.is_question || !tried.insert(name_of(cause)).second) continue;
-    for (const double value : question->parameter->values) {
-      auto fitted = fit.screen(on_other_machine(fault, *question, value));
-      if (fitted) screened.push_back({std::move(*fitted), name_of(cause), value});
+    if (cause.hypothesis.is_question || !tried.insert(name_of(cause)).second) continue;
+    if (auto best = screened_on_others(fit, cause, *question)) {
+      screened.push_back(std::move(*best));
     }
   }
   std::stable_sort(screened.begin(), screened.end(),
