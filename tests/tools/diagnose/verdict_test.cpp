@@ -139,6 +139,34 @@ TEST(LogLikelihood, takes_a_time_that_is_far_off_for_noise) {
   EXPECT_LT(cost(), 6.5);
 }
 
+// Eight exact predictions, of which one time was disturbed and took a sixth of it. By noise of 1 %
+// and an error of 0.5 % it costs 6.5 log(1 + 1.8^2 / (5 * 1.25e-4)) = 55.6. As a disturbed one it
+// costs log(0.985 / 0.015) = 4.2 by its odds, log(1 / 0.0112) = 4.5 by its width, and 6.5 log(1
+// + 1.8^2 / 5) = 3.2: 11.9, and hardly more if it were ten times as far off as noise.
+TEST(LogLikelihood, takes_a_time_that_is_any_for_disturbed) {
+  Spread spread = simple_spread();
+  spread.outliers = {0.1, 5};
+  std::vector<ResidualPlace> places;
+  for (std::int64_t mib = 1; places.size() < 8; mib *= 64) {
+    places.push_back({Bytes{mib << 10}, Trust::exact, 0});
+  }
+  const std::vector<double> as_expected(8, 0.0);
+  std::vector<double> one_off = as_expected;
+  one_off[3] = -1.8;
+  const auto cost = [&] {
+    return log_likelihood(as_expected, places, spread) - log_likelihood(one_off, places, spread);
+  };
+  EXPECT_GT(cost(), 20);
+  spread.disturbed = {0.015, 1};
+  EXPECT_LT(cost(), 13);
+}
+
+// Of eight residuals two do not count, of three all do.
+TEST(Misfit, leaves_out_the_quarter_that_is_farthest_off) {
+  EXPECT_NEAR(misfit_of({0.1, -0.1, 0.1, 0.1, -0.1, 0.1, -1.8, 0.9}), 0.1, 1e-9);
+  EXPECT_NEAR(misfit_of({0, 0.3, 0}), 0.3 / std::sqrt(3), 1e-9);
+}
+
 // Errors of near sizes are alike: two that are off in the same direction are likelier than two in
 // opposite directions.
 TEST(LogLikelihood, takes_near_sizes_to_be_off_alike) {
@@ -334,6 +362,20 @@ TEST(CauseGroups, hold_causes_that_predict_the_same) {
   EXPECT_EQ(groups[0].causes[1].hypothesis.cause, "b");
   EXPECT_NEAR(groups[0].likelihood, 1 / 1.503215, 1e-6);
   EXPECT_NEAR(groups[1].likelihood, 0.367879 / 1.503215, 1e-6);
+}
+
+// Of a cause that leaves 15 % something unknown beside it is a quarter as likely, (0.15 / 0.3)^2,
+// so that it has 1 / 1.25; from 30 % on as likely, so that it has no more than a half.
+TEST(CauseGroups, a_misfit_costs) {
+  const auto likelihood_at = [](double residual) {
+    FittedCause cause = cause_of("a", {1}, 0);
+    cause.residual = residual;
+    return group_causes({cause}, -100).front().likelihood;
+  };
+  EXPECT_NEAR(likelihood_at(0), 1, 1e-9);
+  EXPECT_NEAR(likelihood_at(0.15), 0.8, 1e-9);
+  EXPECT_NEAR(likelihood_at(0.3), 0.5, 1e-6);
+  EXPECT_NEAR(likelihood_at(2), 0.5, 1e-6);
 }
 
 // A share of host memory's rate is usually 0.5 to 1, a tenth of all cases apart. Beside a value

@@ -415,7 +415,8 @@ std::optional<RemedyGain> gain_of(const FittedCause& cause, const Diagnosis& dia
 
 namespace {
 
-/// From so likely on another machine than the guessed one is taken to be the log's.
+/// From so likely on, beside all causes, another machine than the guessed one is taken to be the
+/// log's: what is unknown beside either of them does not speak for a fault.
 constexpr double likely_machine = 0.5;
 
 /// Looks for causes of a log that is not healthy, or is so but odd; what they show is part of the
@@ -440,7 +441,8 @@ void add_causes(const CauseSearch& search, const LogPredictor& predictor, Diagno
   diagnosis.next = next_of(predictor, diagnosis);
   const FittedCause* const first = likeliest_cause(diagnosis);
   if (first == nullptr || !first->hypothesis.is_question || !search.is_met_by(*first)) return;
-  if (diagnosis.causes.front().likelihood < likely_machine) return;
+  const double of_causes = 1 - diagnosis.likelihood_of_none;
+  if (diagnosis.causes.front().likelihood < likely_machine * of_causes) return;
   diagnosis.verdict = Verdict::healthy;
   diagnosis.reason =
       fmt::format("as it should be if {}; {}", describe(first->hypothesis, first->value),

@@ -149,7 +149,7 @@ Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class);
 Verdict verdict_of(const std::vector<DiagnosedSize>& sizes);
 
 /// Causes by what they predict, the likeliest first, with likelihoods beside that of what is none
-/// of them.
+/// of them: that no cause acts, or that one does together with something unknown.
 std::vector<CauseGroup> group_causes(std::vector<FittedCause> causes, double score_of_none);
 
 }  // namespace collsim

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+
+#include "tools/collsim/diagnose/spread.h"
 
 namespace collsim {
 
@@ -19,8 +22,21 @@ double score_of(const FittedCause& cause) {
   return cause.log_likelihood + prior_of(cause) + std::log(cause.hypothesis.place_share) - price;
 }
 
-double score_of_rest(const FittedCause& cause) {
-  return score_of(cause) - cause.log_likelihood + cause.log_likelihood_of_rest;
+double score_with_unknown(const FittedCause& cause) {
+  // Chosen: a cause that leaves so much is as likely half of the answer as all of it. A tie is the
+  // cause's.
+  constexpr double even = 0.3;
+  constexpr double tie = 1 - 1e-9;
+  return score_of(cause) + std::log(std::min(tie, std::pow(cause.residual / even, 2)));
+}
+
+double misfit_of(const std::vector<double>& residuals) {
+  std::vector<double> squares;
+  for (const double residual : residuals) squares.push_back(residual * residual);
+  std::sort(squares.begin(), squares.end());
+  squares.resize(squares.size() - squares.size() / one_far_off_in);
+  const double sum = std::accumulate(squares.begin(), squares.end(), 0.0);
+  return std::sqrt(sum / static_cast<double>(squares.size()));
 }
 
 bool predict_the_same(const FittedCause& a, const FittedCause& b) {

@@ -128,7 +128,7 @@ Spread load_spread() {
   spread.errors = load_trust_errors();
   spread.ranges = load_error_table();
   const YamlMapping root = load_yaml(shipped_file("noise", "models/data"), "noise")
-                               .mapping({"bands", "rest", "outliers"});
+                               .mapping({"bands", "rest", "outliers", "disturbed"});
   for (const YamlValue& value : root.at("bands").sequence()) {
     const YamlMapping band = value.mapping({"below", "noise"});
     spread.bands.push_back({band.at("below").bytes(), band.at("noise").fraction()});
@@ -137,6 +137,8 @@ Spread load_spread() {
   const YamlMapping outliers = root.at("outliers").mapping({"share", "times"});
   spread.outliers = {outliers.at("share").fraction(),
                      static_cast<double>(outliers.at("times").integer(1, 100))};
+  const YamlMapping disturbed = root.at("disturbed").mapping({"share", "off"});
+  spread.disturbed = {disturbed.at("share").fraction(), disturbed.at("off").fraction()};
   return spread;
 }
 
@@ -186,32 +188,54 @@ class ResidualDensity {
   double log_determinant_ = 0;
 };
 
-/// Takes the residuals that are likelier to be noise far off for that, one after the other.
+/// A way in which a single time is far off: the logarithm of its odds, and its variance, as a
+/// multiple of the noise's and beside it.
+struct FarOff {
+  double odds = 0;
+  double of_noise = 0;
+  double more = 0;
+};
+
+std::vector<FarOff> ways_far_off(const Spread& spread) {
+  std::vector<FarOff> ways;
+  const auto odds = [](double share) { return std::log(share / (1 - share)); };
+  const Outliers& noise = spread.outliers;
+  const Disturbed& other = spread.disturbed;
+  if (noise.share > 0) ways.push_back({odds(noise.share), noise.times * noise.times - 1, 0});
+  if (other.share > 0) ways.push_back({odds(other.share), 0, other.off * other.off});
+  return ways;
+}
+
+/// Takes the residuals that are likelier to be far off for that, one after the other.
 double log_value_with_outliers(ResidualDensity density, std::span<const ResidualPlace> places,
                                const Spread& spread) {
-  double value = density.log_value();
-  if (spread.outliers.share <= 0) return value;
-  const double odds = std::log(spread.outliers.share / (1 - spread.outliers.share));
-  const double more = spread.outliers.times * spread.outliers.times - 1;
-  const auto variance = [&](std::size_t i) {
-    const double noise = spread.noise(places[i].size);
-    return more * noise * noise;
+  struct Choice {
+    std::size_t place = 0;
+    double variance = 0;
+    double odds = 0;
   };
-  constexpr std::size_t one_in = 4;  // more are no noise
+  const std::vector<FarOff> ways = ways_far_off(spread);
+  double value = density.log_value();
+  double odds = 0;  // of those that are taken
   std::vector<bool> taken(places.size(), false);
-  for (std::size_t count = 0; count < places.size() / one_in; ++count) {
-    std::optional<std::size_t> best;
+  for (std::size_t count = 0; count < places.size() / one_far_off_in; ++count) {
+    std::optional<Choice> best;
     for (std::size_t i = 0; i < places.size(); ++i) {
       if (taken[i]) continue;
-      const double with = density.log_value_with(static_cast<Eigen::Index>(i), variance(i)) +
-                          static_cast<double>(count + 1) * odds;
-      if (with <= value) continue;
-      value = with;
-      best = i;
+      const double noise = spread.noise(places[i].size);
+      for (const FarOff& way : ways) {
+        const double variance = way.of_noise * noise * noise + way.more;
+        const double with =
+            density.log_value_with(static_cast<Eigen::Index>(i), variance) + odds + way.odds;
+        if (with <= value) continue;
+        value = with;
+        best = {i, variance, way.odds};
+      }
     }
     if (!best) break;
-    density.widen(static_cast<Eigen::Index>(*best), variance(*best));
-    taken[*best] = true;
+    density.widen(static_cast<Eigen::Index>(best->place), best->variance);
+    odds += best->odds;
+    taken[best->place] = true;
   }
   return value;
 }

@@ -28,6 +28,16 @@ struct Outliers {
   double times = 1;
 };
 
+/// Times that something else on the machine disturbed: of so many it may be any, within a standard
+/// deviation of so much, as a logarithm.
+struct Disturbed {
+  double share = 0;  ///< of all times
+  double off = 0;
+};
+
+/// Of the residuals of a log one in so many may be far off by noise or be disturbed; more are not.
+inline constexpr std::size_t one_far_off_in = 4;
+
 /// Standard deviations of a prediction's error, as logarithms: of times that are slower than
 /// predicted, and of those that are faster.
 struct SidedError {
@@ -41,6 +51,7 @@ struct Spread {
   std::vector<NoiseBand> bands;    ///< of measurements, rising
   double rest = 0;                 ///< noise of sizes beyond the bands
   Outliers outliers{};
+  Disturbed disturbed{};
   /// Where eight of ten measured times lie, by what the data cross as well; may have no classes.
   ErrorTable ranges{};
   bool knows_release = true;  ///< whether predictions are by the rules of the release that ran
@@ -91,9 +102,10 @@ struct ResidualPlace {
 /// doublings; those of other series half as much. A multivariate t distribution with five degrees
 /// of freedom: single calibrations are far worse than their class; and some are far better, so that
 /// it is a mixture of three widths. Each is off by as much as nine of ten of its class are, to the
-/// slow side and to the fast one (Spread::sided_error()). Single times that Spread::outliers makes
-/// likelier to be far off by noise are taken to be so. `fitted`: so many numbers were fitted to the
-/// residuals, each of which comes near by chance the less, the narrower the width.
+/// slow side and to the fast one (Spread::sided_error()). Up to one in one_far_off_in is taken for
+/// one of Spread::outliers or Spread::disturbed where that is likelier, so that none of them pulls
+/// the others. `fitted`: so many numbers were fitted to the residuals, each of which comes near by
+/// chance the less, the narrower the width.
 double log_likelihood(std::span<const double> residuals, std::span<const ResidualPlace> places,
                       const Spread& spread, int fitted = 0);
 

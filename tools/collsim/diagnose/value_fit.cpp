@@ -89,12 +89,6 @@ Logs difference(const Logs& a, const Logs& b) {
   return difference;
 }
 
-double root_mean_square(const Logs& values) {
-  double sum = 0;
-  for (const double value : values) sum += value * value;
-  return std::sqrt(sum / static_cast<double>(values.size()));
-}
-
 using Judge = std::function<std::optional<FittedCause>(double value)>;
 
 /// The best of the values that are tried.
@@ -144,13 +138,13 @@ constexpr std::uint64_t of_likeliest = 250'000;
 }  // namespace
 
 double likelihood_of_any(const std::vector<double>& residuals, std::vector<ResidualPlace> places,
-                         const Spread& spread, int fitted) {
+                         const Spread& spread) {
   constexpr double weight = 0.3;
   Spread any = spread;
   any.ranges.classes.clear();
   for (TrustError& error : any.errors) error.below = error.from_16_mib = 1;
   for (ResidualPlace& place : places) place.trust = Trust::guessed;
-  return log_likelihood(residuals, places, any, fitted) + std::log(weight);
+  return log_likelihood(residuals, places, any) + std::log(weight);
 }
 
 ValueFit::ValueFit(const LogPredictor& predictor, const std::vector<PointIndex>& points,
@@ -166,7 +160,7 @@ ValueFit::ValueFit(const LogPredictor& predictor, const std::vector<PointIndex>&
   const auto estimated = predictor.estimate({}, points);
   if (!simulated || !estimated) return;
   healthy_ = simulated->places;
-  healthy_residual_ = root_mean_square(difference(measured_, simulated->log_times));
+  healthy_residual_ = misfit_of(difference(measured_, simulated->log_times));
   messages_ = simulated->all_transfers();
   correction_ = difference(simulated->log_times, estimated->log_times);
   coarse_ = choose_points(predictor.evidence(), points, simulated->transfers, max_messages, false);
@@ -180,21 +174,13 @@ double ValueFit::large_residual(const FittedCause& cause) const {
   for (std::size_t i = 0; i < residuals.size(); ++i) {
     if (cause.predicted.places[i].size >= bandwidth_bound) large.push_back(residuals[i]);
   }
-  return root_mean_square(large.empty() ? residuals : large);
+  return misfit_of(large.empty() ? residuals : large);
 }
 
 FittedCause ValueFit::taken_for(const FittedCause& fitted, const Hypothesis& hypothesis) const {
   FittedCause other = judged(hypothesis, fitted.value, fitted.predicted);
   other.simulated = fitted.simulated;
   return other;
-}
-
-FittedCause ValueFit::with_rest(FittedCause cause) const {
-  constexpr int of_unknown = 2;  // how much it costs, and from which size on
-  cause.log_likelihood_of_rest =
-      likelihood_of_any(difference(measured_, cause.predicted.log_times), cause.predicted.places,
-                        spread_, fitted_numbers(cause.hypothesis) + of_unknown);
-  return cause;
 }
 
 bool ValueFit::explains_most(const FittedCause& cause) const {
@@ -345,7 +331,7 @@ FittedCause ValueFit::judged(const Hypothesis& hypothesis, double value,
   fitted.value = value;
   fitted.log_likelihood =
       log_likelihood(residuals, less_sure(predicted.places), spread_, fitted_numbers(hypothesis));
-  fitted.residual = root_mean_square(residuals);
+  fitted.residual = misfit_of(residuals);
   // What the log shows did happen. That its simulation is off says little against it.
   if (is_shown(hypothesis) && explains_most(fitted)) {
     fitted.log_likelihood =

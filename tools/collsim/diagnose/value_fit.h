@@ -13,7 +13,7 @@ namespace collsim {
 /// How likely residuals are if any slowness is, of near sizes alike: of a cause that is not known,
 /// or not simulated well. As the logarithm of a density, beside log_likelihood().
 double likelihood_of_any(const std::vector<double>& residuals, std::vector<ResidualPlace> places,
-                         const Spread& spread, int fitted = 0);
+                         const Spread& spread);
 
 /// What the simulation of a cause takes longer than its estimate, as logarithms by point.
 struct EstimatesOff {
@@ -41,15 +41,12 @@ class ValueFit {
   const LogPredictor& predictor() const { return predictor_; }
   const std::vector<PointIndex>& points() const { return points_; }
 
-  /// The root mean square residual of the sizes that bandwidth bounds, or of all where there are
-  /// none: smaller ones are predicted too badly to tell of a second cause.
+  /// The misfit of the sizes that bandwidth bounds, or of all where there are none: smaller ones
+  /// are predicted too badly to tell of a second cause.
   double large_residual(const FittedCause& cause) const;
 
   /// The same fit for a cause that is simulated as another is.
   FittedCause taken_for(const FittedCause& fitted, const Hypothesis& hypothesis) const;
-
-  /// The cause with what it leaves taken for the work of something unknown beside it.
-  FittedCause with_rest(FittedCause cause) const;
 
   /// Whether a cause leaves at most half of what the healthy machine leaves of the times.
   bool explains_most(const FittedCause& cause) const;
@@ -88,8 +85,8 @@ class ValueFit {
   const Spread& spread_;
   Logs measured_;
   std::vector<ResidualPlace> healthy_;
-  double healthy_residual_ = 0;  // root mean square
-  std::uint64_t messages_ = 0;   // of the healthy call at all points
+  double healthy_residual_ = 0;
+  std::uint64_t messages_ = 0;  // of the healthy call at all points
   Logs correction_;     // what the simulation of the healthy machine takes longer than its estimate
   PointChoice coarse_;  // of points that are simulated, for every cause
   PointChoice fine_;    // for the likeliest

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "sim/base/median.h"
@@ -87,15 +86,6 @@ void share_likelihood(CauseGroup& group) {
   for (FittedCause& cause : group.causes) {
     cause.likelihood = group.likelihood * std::exp(likeliness(cause) - most) / sum;
   }
-}
-
-/// The score of `none of these`: that no cause acts, or that one does together with something
-/// unknown.
-double score_with_rests(double score_of_none, const std::vector<FittedCause>& causes) {
-  double rest = -std::numeric_limits<double>::infinity();
-  for (const FittedCause& cause : causes) rest = std::max(rest, score_of_rest(cause));
-  const double more = std::max(score_of_none, rest);
-  return more + std::log(std::exp(score_of_none - more) + std::exp(rest - more));
 }
 
 double best_score(const CauseGroup& group) {
@@ -196,7 +186,8 @@ Verdict verdict_of(const std::vector<DiagnosedSize>& sizes) {
 }
 
 std::vector<CauseGroup> group_causes(std::vector<FittedCause> causes, double score_of_none) {
-  const double none = score_with_rests(score_of_none, causes);
+  double none = score_of_none;
+  for (const FittedCause& cause : causes) none = std::max(none, score_with_unknown(cause));
   std::vector<CauseGroup> groups;
   for (FittedCause& cause : causes) {
     const auto found = std::find_if(groups.begin(), groups.end(), [&](const CauseGroup& group) {
