@@ -147,7 +147,7 @@ TEST(program, a_window_of_a_run_holds_the_chunks_that_it_takes) {
   for (std::uint32_t stride = 0; stride < chunks; ++stride) {
     for (std::uint32_t first = 0; first < chunks; ++first) {
       for (std::uint32_t repeats = 1; repeats <= chunks + 1; ++repeats) {
-        const Run run{send_of(first), repeats, stride};
+        const collsim::Run run{send_of(first), repeats, stride};
         const auto window = window_of(run, chunks);
         const bool walks = (stride == 1 || stride == chunks - 1) && repeats <= chunks;
         ASSERT_EQ(window.has_value(), walks) << stride << ' ' << first << ' ' << repeats;
