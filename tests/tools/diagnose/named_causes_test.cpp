@@ -1,12 +1,10 @@
 // Causes that are simulated alike are told apart by lines of the log; two at once are found.
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "models/calibration/transport.h"
@@ -182,31 +180,6 @@ TEST_F(TwoHosts, are_asked_for_nics_that_were_guessed) {
     }
   }
   for (const Hypothesis& each : hypotheses()) EXPECT_FALSE(each.is_question) << each.cause;
-}
-
-// A fault of hosts that have other NICs than was guessed is told beside them: neither alone
-// explains the times. What a port has left is a share of the rate that it has.
-TEST_F(TwoHosts, have_faults_beside_nics_that_were_guessed) {
-  const RecordedCall& call = evidence.series[0].call;
-  const auto all = hypotheses_for(predictor.compiler_of(call), call, true);
-  const std::vector<std::pair<std::string, double>> faults{
-      {"slow-gpu", 0.05}, {"late-rank", 3000}, {"p2p-disabled", 0.3}, {"slow-messages", 400}};
-  std::string missed;
-  for (const double fewer : {4.0, 8.0}) {
-    for (const auto& [cause, value] : faults) {
-      Deviation both = named(all, cause).change(value);
-      const Deviation machine = named(all, "other-nics").change(fewer);
-      both.faults.links.insert(both.faults.links.end(), machine.faults.links.begin(),
-                               machine.faults.links.end());
-      measure(both);
-      const auto found = group_causes(fit_causes(predictor, all, points, load_spread()), -100);
-      const bool is_told = std::any_of(
-          found.front().causes.begin(), found.front().causes.end(),
-          [&](const FittedCause& each) { return each.hypothesis.cause.starts_with(cause); });
-      if (!is_told) missed += fmt::format("{} {}\n", cause, fewer);
-    }
-  }
-  EXPECT_EQ(missed, "");
 }
 
 // One NIC is used, and times are half as long again as predicted, which other causes fit better.

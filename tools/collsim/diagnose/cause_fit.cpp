@@ -93,13 +93,6 @@ std::vector<Hypothesis> parts_of(const Hypothesis& hypothesis, const LogPredicto
   return all;
 }
 
-/// What causes that are simulated alike have in common.
-std::string name_of(const FittedCause& cause) {
-  const Hypothesis& hypothesis = cause.hypothesis;
-  if (!hypothesis.effect.empty()) return hypothesis.effect;
-  return fmt::format("{}/{}/{}", hypothesis.cause, hypothesis.text, hypothesis.place);
-}
-
 /// Both changes at once; of a variable that both set, the second's value holds.
 Deviation both(Deviation one, const Deviation& other) {
   for (const auto& [name, value] : other.variables) one.variables[name] = value;
@@ -206,97 +199,6 @@ std::optional<FittedCause> fit_two(const ValueFit& fit, const std::vector<Fitted
   return fit.simulate(*best);
 }
 
-/// A fault of a machine whose links are slower than was guessed: what it leaves of a link is a
-/// share of what the link has.
-Deviation on_slower_links(const Deviation& machine, Deviation fault) {
-  for (const LinkFault& slower : machine.faults.links) {
-    for (LinkFault& each : fault.faults.links) {
-      const auto& links = slower.links;
-      const bool is_slower =
-          std::find(links.begin(), links.end(), each.links.front()) != links.end();
-      if (is_slower) each.share *= slower.share;
-    }
-  }
-  return both(std::move(fault), machine);
-}
-
-/// A fault of another machine than was guessed.
-Hypothesis on_other_machine(Hypothesis fault, const Hypothesis& question, double value) {
-  // A machine that was guessed wrongly has a fault as often as one that was guessed rightly: one
-  // fault is a tenth as likely as none (the weight of the question, models/data/causes.yaml).
-  constexpr double one_fault = 0.1;
-  fault.weight *= one_fault * question.weight;
-  fault.cause += "+" + question.cause;
-  fault.text = fmt::format("{}; and {}", describe(question, value), fault.text);
-  fault.change = [change = fault.change, machine = question.change(value)](double of_fault) {
-    return on_slower_links(machine, change(of_fault));
-  };
-  fault.more_numbers += fitted_numbers(question);
-  if (!fault.effect.empty()) fault.effect += fmt::format("+{}/{}", question.cause, value);
-  return fault;
-}
-
-/// What the machine may be other than guessed, if its links alone are slower then; null where that
-/// is not asked.
-const Hypothesis* asked_links(const std::vector<FittedCause>& causes) {
-  const auto found = std::find_if(causes.begin(), causes.end(), [](const FittedCause& cause) {
-    return cause.hypothesis.is_question && cause.hypothesis.change(cause.value).variables.empty();
-  });
-  return found == causes.end() ? nullptr : &found->hypothesis;
-}
-
-/// A fault of another machine than was guessed, by estimates.
-struct OtherMachineFault {
-  FittedCause fitted;
-  std::string name;  ///< that all faults have in common which are simulated alike (name_of())
-  double value = 0;  ///< of the question
-};
-
-/// On the other machine that it fits best.
-std::optional<OtherMachineFault> screened_on_others(const ValueFit& fit, const FittedCause& cause,
-                                                    const Hypothesis& question) {
-  std::optional<OtherMachineFault> best;
-  for (const double value : question.parameter->values) {
-    auto fitted = fit.screen(on_other_machine(cause.hypothesis, question, value));
-    if (!fitted || (best && score_of(best->fitted) >= score_of(*fitted))) continue;
-    best = {std::move(*fitted), name_of(cause), value};
-  }
-  return best;
-}
-
-/// The likeliest faults of other machines than the guessed one, simulated. `causes` are those of
-/// the guessed one, sorted by their scores.
-std::vector<FittedCause> fit_on_others(const ValueFit& fit,
-                                       const std::vector<FittedCause>& causes) {
-  constexpr std::size_t simulated = 4;
-  const Hypothesis* const question = asked_links(causes);
-  if (question == nullptr) return {};
-  std::vector<OtherMachineFault> screened;
-  std::set<std::string> tried;
-  for (const FittedCause& cause : causes) {
-    if (cause.hypothesis.is_question || !tried.insert(name_of(cause)).second) continue;
-    if (auto best = screened_on_others(fit, cause, *question)) {
-      screened.push_back(std::move(*best));
-    }
-  }
-  std::stable_sort(screened.begin(), screened.end(),
-                   [](const OtherMachineFault& a, const OtherMachineFault& b) {
-                     return score_of(a.fitted) > score_of(b.fitted);
-                   });
-  if (screened.size() > simulated) screened.resize(simulated);
-  std::vector<FittedCause> found;
-  for (const OtherMachineFault& each : screened) {
-    const auto one = fit.simulate(fit.refined(each.fitted));
-    if (!one) continue;
-    for (const FittedCause& cause : causes) {
-      if (name_of(cause) != each.name || cause.hypothesis.is_question) continue;
-      found.push_back(
-          fit.taken_for(*one, on_other_machine(cause.hypothesis, *question, each.value)));
-    }
-  }
-  return found;
-}
-
 /// Of a cause, the parts that estimates favour: by the values to try, and by those between.
 constexpr std::size_t max_parts_refined = 3;
 constexpr std::size_t max_parts_simulated = 2;
@@ -357,6 +259,13 @@ std::vector<FittedCause> screen_all(const ValueFit& fit,
   }
   sort_by_score(causes);
   return causes;
+}
+
+/// What causes that are simulated alike have in common.
+std::string name_of(const FittedCause& cause) {
+  const Hypothesis& hypothesis = cause.hypothesis;
+  if (!hypothesis.effect.empty()) return hypothesis.effect;
+  return fmt::format("{}/{}/{}", hypothesis.cause, hypothesis.text, hypothesis.place);
 }
 
 /// The likeliest by simulation, as far as the effort goes. Those that are simulated alike count as
@@ -424,10 +333,10 @@ std::vector<FittedCause> fit_causes(const LogPredictor& predictor,
   std::vector<FittedCause> causes = screen_all(fit, hypotheses);
   simulate_likeliest(fit, effort, causes);
   simulate_finely(fit, effort, causes);
-  std::vector<FittedCause> more = fit_on_others(fit, causes);
-  if (auto two = fit_two(fit, causes)) more.push_back(std::move(*two));
-  std::move(more.begin(), more.end(), std::back_inserter(causes));
-  sort_by_score(causes);
+  if (auto two = fit_two(fit, causes)) {
+    causes.push_back(std::move(*two));
+    sort_by_score(causes);
+  }
   return causes;
 }
 
