@@ -32,6 +32,7 @@ double score_with_unknown(const FittedCause& cause) {
 
 double misfit_of(const std::vector<double>& residuals) {
   std::vector<double> squares;
+  squares.reserve(residuals.size());
   for (const double residual : residuals) squares.push_back(residual * residual);
   std::sort(squares.begin(), squares.end());
   squares.resize(squares.size() - squares.size() / one_far_off_in);
