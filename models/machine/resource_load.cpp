@@ -15,29 +15,29 @@ namespace {
 /// is rounded.
 class ChunkBytes {
  public:
-  explicit ChunkBytes(std::vector<double> of_chunk) : of_chunk_(std::move(of_chunk)), before_{0} {
-    for (const std::vector<double>* const turn : {&of_chunk_, &of_chunk_}) {
-      for (const double bytes : *turn) before_.push_back(before_.back() + bytes);
+  explicit ChunkBytes(const std::vector<double>& of_chunk)
+      : chunks_(static_cast<std::uint32_t>(of_chunk.size())) {
+    for (std::size_t i = 0; i < 2 * of_chunk.size(); ++i) {
+      before_.push_back(before_.back() + of_chunk[i % of_chunk.size()]);
     }
   }
 
   /// Of all chunks of a run.
   double of_run(const Run& run) const {
-    const auto chunks = static_cast<std::uint32_t>(of_chunk_.size());
-    if (const auto window = window_of(run, chunks)) {
+    if (const auto window = window_of(run, chunks_)) {
       return before_[window->begin + run.repeats] - before_[window->begin];
     }
     double bytes = 0;
     for (std::uint32_t i = 0; i < run.repeats; ++i) {
-      const std::uint32_t first = run.at(i, chunks).first_chunk;
+      const std::uint32_t first = run.at(i, chunks_).first_chunk;
       bytes += before_[first + run.first.chunk_count] - before_[first];
     }
     return bytes;
   }
 
  private:
-  std::vector<double> of_chunk_;
-  std::vector<double> before_;  // by chunk, twice around: of those before it
+  std::uint32_t chunks_;
+  std::vector<double> before_{0};  // by chunk, twice around: of those before it
 };
 
 ChunkBytes chunk_bytes(const Schedule& schedule, const DataPartition& partition,
@@ -49,7 +49,7 @@ ChunkBytes chunk_bytes(const Schedule& schedule, const DataPartition& partition,
       bytes[chunk] += static_cast<double>(once.count);
     }
   }
-  return ChunkBytes(std::move(bytes));
+  return ChunkBytes(bytes);
 }
 
 /// What the call puts on one channel.
