@@ -29,15 +29,15 @@ async function openEngine(createCollsim, compiled, data, hear = () => {}) {
     };
   };
   whenWritten('stdout', (text) => { printed.stdout += text; });
-  // As on a terminal, a sequence clears the line that says how far the command is.
+  // As on a terminal, a sequence clears the line that says how far the command is; what comes next is that line, if no message.
   FS.getStream(2).tty = true;
   let isCleared = false;
   whenWritten('stderr', (text) => {
+    if (text === '') return;
     const clears = text.startsWith('\r\x1b[K');
-    if (clears) printed.stderr = printed.stderr.slice(0, printed.stderr.lastIndexOf('\n') + 1);
-    else printed.stderr += text;
-    if (isCleared && text !== '' && !text.endsWith('\n')) hear(text);
-    isCleared = clears || (isCleared && text === '');
+    if (isCleared && !clears && !text.startsWith('collsim: ') && !text.endsWith('\n')) hear(text);
+    else if (!clears) printed.stderr += text;
+    isCleared = clears;
   });
   const put = (file, content) => {
     FS.mkdirTree(file.slice(0, file.lastIndexOf('/')));
