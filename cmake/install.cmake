@@ -20,7 +20,7 @@ function(collsim_install_data folder)
   # Plans of fits are for those who have the sources.
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/models/data" DESTINATION "${folder}/models" ${ARGN}
     PATTERN fits EXCLUDE)
-  foreach(part charts/plot.min.js charts/page.js charts/page.css viewer/viewer.html sliders/sliders.html)
+  foreach(part charts/plot.min.js charts/page.js charts/page.css viewer/viewer.html)
     get_filename_component(parent "${part}" DIRECTORY)
     install(FILES "${PROJECT_SOURCE_DIR}/tools/web/${part}" DESTINATION "${folder}/tools/web/${parent}" ${ARGN})
   endforeach()

@@ -210,7 +210,6 @@ const std::map<std::string, Args>& words_of_options() {
       {"calibration", {"h100", "ideal"}},
       {"seed", {"7"}},
       {"engine", {"analytic"}},
-      {"sliders", {"FILE"}},
       {"orders", {"1"}},
   };
   return words;

@@ -251,7 +251,7 @@ TEST(Output, never_replaces_an_input_that_an_option_names) {
                  costs.path());
   expect_refusal("trace hgx-h200 -b 8 --calibration @ --output %", costs.path(), costs.path());
   expect_refusal(
-      "run --alpha 1us --bandwidth 50GB/s -n 4 -a ring -b 8 -e 8 --calibration @ --sliders %",
+      "crossover --alpha 1us --bandwidth 50GB/s -n 4 -a ring -b 8 -e 8 --calibration @ --html %",
       costs.path(), costs.path());
   expect_refusal("view @ -b 8 --output " + machine.path().string(), scenario.path(),
                  machine.path());
@@ -276,7 +276,7 @@ TEST(Output, has_nothing_of_a_name_in_the_markup_of_its_scripts) {
   const fs::path page = ring.path().parent_path() / "page.html";
   const std::string output = "\"$(dirname \"$F\")/page.html\"";
   for (const std::string& call :
-       {"run --alpha 1us --bandwidth 50GB/s -n 4 -b 64 -e 64 -a @ --sliders " + output,
+       {"crossover --alpha 1us --bandwidth 50GB/s -n 4 -b 64 -e 64 -a @ --html " + output,
         "view switch-8 -n 4 -b 64 -a @ --output " + output,
         "run switch-8 -n 4 -b 64 -e 64 -a @ --format html > " + output}) {
     const Outcome outcome = shell(with_file(call, "\"$F\""), ring.path());

@@ -205,6 +205,22 @@ TEST(ChoiceMap, is_a_page_with_a_cell_for_each_size) {
   }
 }
 
+// 2(N-1) alpha + 2(N-1)/N S/B of the ring is 6 alpha + 10 S/B of the tree on eight ranks where
+// 8 alpha = 8.25 S/B: at 48,485 bytes, which are 47.3 KiB.
+TEST(TextbookPage, says_where_curves_cross_as_closed_forms_do) {
+  const std::vector<std::string> args{"crossover", "--alpha", "1us", "--bandwidth", "50GB/s",
+                                      "-n",        "8",       "-a",  "ring,tree"};
+  std::vector<std::string> report = args;
+  report.insert(report.end(), {"--format", "html"});
+  const std::string page = output_of(report);
+  EXPECT_NE(page.find("Below 47.3 KiB tree is faster, above ring."), std::string::npos);
+  EXPECT_NE(page.find("T = 2(N-1) alpha + 2(N-1)/N S/B = 14 alpha + 1.75 S/B"), std::string::npos);
+  EXPECT_NE(page.find("\"tree, 32K: 12.55 us\""), std::string::npos);  // 6 us + 10 * 32 KiB / B
+  const Outcome old = run({"run", "--sliders", "page.html"});
+  EXPECT_EQ(old.status, exit_bad_input);
+  EXPECT_NE(old.err.find("crossover --html"), std::string::npos) << old.err;
+}
+
 TEST(Environment, sets_what_loses_least_and_says_why) {
   const std::string text = file_of("--export-env");
   EXPECT_NE(text.find("% on average"), std::string::npos) << text;

@@ -28,6 +28,7 @@ constexpr auto old_commands = std::to_array<OldSpelling>({
 });
 
 constexpr auto old_options = std::to_array<OldSpelling>({
+    {"run", "--sliders", "collsim crossover --html FILE, or collsim in a browser"},
     {"train", "--decode", "collsim serve MACHINE --model NAME"},
     {"train", "--prefill", "collsim serve MACHINE --model NAME --prefill"},
     {"train", "--check", "collsim check PROGRAM.yaml"},

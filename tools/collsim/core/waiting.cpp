@@ -16,7 +16,9 @@ constexpr std::chrono::milliseconds between_lines{200};
 }  // namespace
 
 Waiting::Waiting(std::ostream& err, std::string what) : line_(err), what_(std::move(what)) {
-  if (line_.is_shown()) thread_ = try_to_start([this] { show_until_over(); });
+  if (!line_.is_shown()) return;
+  thread_ = try_to_start([this] { show_until_over(); });
+  if (!thread_.joinable()) line_.show(what_);  // for how long, nobody counts then
 }
 
 Waiting::~Waiting() {
@@ -30,6 +32,7 @@ Waiting::~Waiting() {
 void Waiting::say(std::string what) {
   const std::scoped_lock lock(mutex_);
   what_ = std::move(what);
+  if (line_.is_shown() && !thread_.joinable()) line_.show(what_);
 }
 
 void Waiting::show_until_over() {

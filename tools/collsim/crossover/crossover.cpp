@@ -461,17 +461,17 @@ const Subcommand crossover_subcommand{
         "drawing or a page. It simulates up to 16 ranks where formulas leave it open, and takes "
         "formulas above. What is fastest can be given to NCCL: for each size by a tuner "
         "plug-in, or as the NCCL_ALGO and NCCL_PROTO that lose least.\nOf textbook schedules --svg "
-        "and --png draw the time over the size, and --html, for a machine of two numbers, writes a "
-        "page on which alpha, bandwidth, ranks and size can be moved.\n" +
+        "and --png draw the time over the size, and --html writes a page of it. collsim in a "
+        "browser moves alpha, bandwidth and ranks by sliders (docs/playground.md).\n" +
         std::string(call_manual),
-    .examples =
-        {"crossover hgx-h200 --over-ranks 2,4,8", "crossover hgx-h200 --map --html map.html",
-         "crossover hgx-h200 --export-tuner nccl_tuner.conf",
-         "crossover dgx-h100-x4 -c broadcast --format csv",
-         "crossover dgx-h100 -a one_shot,two_shot,multimem,nccl --over-ranks 2..8 --graph",
-         "crossover --alpha 1us --bandwidth 50GB/s -n 64 -a ring,double_binary_tree",
-         "crossover --alpha 1us --bandwidth 50GB/s -n 8 --html sliders.html --svg times.svg",
-         "crossover --alpha 1us --bandwidth 50GB/s -n 64 --over-ranks 4,8,16,32,64 --map"},
+    .examples = {"crossover hgx-h200 --over-ranks 2,4,8",
+                 "crossover hgx-h200 --map --html map.html",
+                 "crossover hgx-h200 --export-tuner nccl_tuner.conf",
+                 "crossover dgx-h100-x4 -c broadcast --format csv",
+                 "crossover dgx-h100 -a one_shot,two_shot,multimem,nccl --over-ranks 2..8 --graph",
+                 "crossover --alpha 1us --bandwidth 50GB/s -n 64 -a ring,double_binary_tree",
+                 "crossover --alpha 1us --bandwidth 50GB/s -n 8 --html times.html --svg times.svg",
+                 "crossover --alpha 1us --bandwidth 50GB/s -n 64 --over-ranks 4,8,16,32,64 --map"},
     .argument = "scenario",
     .first =
         "topology collective algorithm maxbytes over-ranks env kernels map export-tuner format",

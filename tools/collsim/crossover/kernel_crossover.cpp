@@ -134,27 +134,11 @@ std::string code_of(const CallRequest& request, const KernelQuestion& question,
   return text + "}\n";
 }
 
-Chart chart_of(const TextbookCurves& curves) {
-  Chart chart{
-      curves.title, {},   {"size", AxisScale::bytes, {}}, {"time (us)", AxisScale::logarithmic, {}},
-      {},           false};
-  int tone = 0;
-  for (const TextbookCurve& curve : curves.curves) {
-    ChartSeries series{curve.algorithm, SeriesMark::line, tone++};
-    for (std::size_t i = 0; i < curves.sizes.size(); ++i) {
-      if (!std::isfinite(curve.times[i].value)) continue;
-      series.points.push_back({curves.sizes[i].count, in_microseconds(curve.times[i])});
-    }
-    if (!series.points.empty()) chart.series.push_back(std::move(series));
-  }
-  return chart;
-}
-
 Answer answer_of(const std::vector<TextbookCurves>& curves,
                  const std::vector<KernelThresholds>& all, const std::string& command) {
   Answer answer{"Fastest small all_reduce", command};
   AnswerSection section;
-  for (const TextbookCurves& each : curves) section.charts.push_back(chart_of(each));
+  for (const TextbookCurves& each : curves) section.charts.push_back(curve_chart(each));
   section.tables.push_back(range_table(all));
   section.shown = Shown::on_pages;
   answer.sections.push_back(std::move(section));

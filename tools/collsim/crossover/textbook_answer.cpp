@@ -10,8 +10,8 @@
 #include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/report/answer.h"
+#include "tools/collsim/report/page.h"
 #include "tools/collsim/report/png.h"
-#include "tools/collsim/report/slider_page.h"
 
 namespace collsim::command {
 
@@ -19,19 +19,41 @@ namespace po = boost::program_options;
 
 namespace {
 
-SliderStart start_of(const CallRequest& request, const po::variables_map& values,
-                     const TextbookCurves& curves) {
-  SliderStart start = slider_start(request, values, "--html");
-  start.from = curves.sizes.front();
-  start.to = curves.sizes.back();
-  for (const TextbookCurve& curve : curves.curves) start.algorithms.push_back(curve.algorithm);
-  return start;
+/// "Below 47.4 KiB tree is faster, above ring."
+std::string crossing_text(const TextbookCurves& row) {
+  std::string text;
+  for (const CurveCrossing& each : crossings_of(row)) {
+    text += fmt::format("{}Below {} {} is faster, above {}.", text.empty() ? "" : " ",
+                        rounded_size(each.size), row.curves[each.first].algorithm,
+                        row.curves[each.second].algorithm);
+  }
+  return text.empty() ? "One algorithm is fastest at every size." : text;
+}
+
+Table form_table(const std::vector<TextbookCurves>& rows) {
+  Table table;
+  table.title = "Closed forms";
+  for (const TextbookCurves& row : rows) {
+    for (const TextbookCurve& curve : row.curves) {
+      NewRow add(table);
+      add({"nranks", "ranks"}, row.ranks);
+      add({"algorithm", "algorithm"}, curve.algorithm);
+      add({"form", "T"}, curve.formula.empty() ? "none" : curve.formula);
+    }
+  }
+  return table;
 }
 
 Answer answer_of(const std::vector<TextbookCurves>& rows, const std::string& command) {
   Answer answer{"Fastest textbook algorithm: " + rows.front().title, command};
-  answer.sections.push_back({"", {}, {}, {fastest_table(rows)}});
-  answer.sections.back().shown = Shown::on_pages;
+  AnswerSection section{"", {}, {}, {fastest_table(rows), form_table(rows)}};
+  for (const TextbookCurves& row : rows) {
+    section.charts.push_back(curve_chart(row));
+    section.charts.back().note = crossing_text(row);
+  }
+  section.shown = Shown::on_pages;
+  answer.sections.push_back(std::move(section));
+  add_trust_and_version(answer, {}, {});
   answer.draw([&](std::ostream& to) { print_fastest_map(rows, to); });
   return answer;
 }
@@ -58,13 +80,11 @@ void answer_textbook_map(const CallRequest& request, const po::variables_map& va
     write(option, option == std::string_view("png") ? png_of(drawing.str()) : drawing.str());
   }
   if (values.contains("html")) {
-    write("html", slider_page(start_of(request, values, rows.front()), command));
+    std::ostringstream page;
+    write_page(answer_of(rows, command), page);
+    write("html", page.str());
   }
   if (is_printed) return;
-  if (request.format == Format::html) {
-    out << slider_page(start_of(request, values, rows.front()), command);
-    return;
-  }
   write_answer(request.format, answer_of(rows, command), out);
 }
 

@@ -11,8 +11,7 @@
 namespace collsim::command {
 
 /// What --map, --svg and --html say of a textbook's schedules, files first. `rows` are those of
-/// each set of GPUs. Throws InputError for a page of a machine that is not two numbers, and for
-/// files that only NCCL reads.
+/// each set of GPUs. Throws InputError for files that only NCCL reads.
 void answer_textbook_map(const CallRequest& request,
                          const boost::program_options::variables_map& values,
                          const std::vector<TextbookCurves>& rows, const std::string& command,

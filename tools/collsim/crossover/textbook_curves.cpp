@@ -181,19 +181,18 @@ std::vector<CurveCrossing> crossings_of(const TextbookCurves& curves) {
     const std::size_t before = fastest_at(curves, i - 1);
     const std::size_t after = fastest_at(curves, i);
     if (before == after) continue;
-    const auto logarithm = [&](std::size_t curve, std::size_t at) {
-      return std::log(std::max(curves.curves[curve].times[at].value, 1e-300));
+    const auto time = [&](std::size_t curve, std::size_t at) {
+      return curves.curves[curve].times[at].value;
     };
-    const double lead_before = logarithm(after, i - 1) - logarithm(before, i - 1);
-    const double lead_after = logarithm(before, i) - logarithm(after, i);
+    const double lead_before = time(after, i - 1) - time(before, i - 1);
+    const double lead_after = time(before, i) - time(after, i);
     const double both = lead_before + lead_after;
-    const double share = both > 0 ? lead_before / both : 0;
-    const double from = std::log(static_cast<double>(curves.sizes[i - 1].count));
-    const double to = std::log(static_cast<double>(curves.sizes[i].count));
-    const double time =
-        logarithm(before, i - 1) + share * (logarithm(before, i) - logarithm(before, i - 1));
+    const double share = both > 0 && std::isfinite(both) ? lead_before / both : 0;
+    const auto from = static_cast<double>(curves.sizes[i - 1].count);
+    const auto to = static_cast<double>(curves.sizes[i].count);
     crossings.push_back(
-        {before, after, std::exp(from + share * (to - from)), Seconds{std::exp(time)}});
+        {before, after, from + share * (to - from),
+         Seconds{time(before, i - 1) + share * (time(before, i) - time(before, i - 1))}});
   }
   return crossings;
 }
@@ -234,6 +233,26 @@ Table fastest_table(const std::vector<TextbookCurves>& rows) {
     }
   }
   return table;
+}
+
+Chart curve_chart(const TextbookCurves& curves) {
+  Chart chart{
+      curves.title, {},   {"size", AxisScale::bytes, {}}, {"time (us)", AxisScale::logarithmic, {}},
+      {},           false};
+  int tone = 0;
+  for (const TextbookCurve& curve : curves.curves) {
+    ChartSeries series{curve.algorithm, SeriesMark::line, tone++};
+    for (std::size_t i = 0; i < curves.sizes.size(); ++i) {
+      if (!std::isfinite(curve.times[i].value)) continue;
+      const double time = in_microseconds(curve.times[i]);
+      const std::string text =
+          fmt::format("{}, {}: {:.4g} us", curve.algorithm,
+                      size_word(static_cast<double>(curves.sizes[i].count)), time);
+      series.points.push_back({curves.sizes[i].count, time, {}, text});
+    }
+    if (!series.points.empty()) chart.series.push_back(std::move(series));
+  }
+  return chart;
 }
 
 void print_curves_svg(const TextbookCurves& curves, std::ostream& out) {

@@ -7,6 +7,7 @@
 #include "models/call/call_compiler.h"
 #include "sim/base/units.h"
 #include "tools/collsim/crossover/crossover_report.h"
+#include "tools/collsim/report/chart.h"
 #include "tools/collsim/report/table.h"
 
 namespace collsim::command {
@@ -40,7 +41,7 @@ TextbookCurves curves_of(const std::vector<CallCompiler>& compilers,
 
 /// Which curve is lowest at a size.
 std::size_t fastest_at(const TextbookCurves& curves, std::size_t size);
-/// Where the fastest curve changes, between two sizes by straight lines in logarithms.
+/// Where the fastest curve changes: between two sizes by straight lines, as times alpha + b S are.
 std::vector<CurveCrossing> crossings_of(const TextbookCurves& curves);
 
 /// A letter for each size: which is fastest; one line for each set of ranks.
@@ -48,6 +49,8 @@ void print_fastest_map(const std::vector<TextbookCurves>& rows, std::ostream& ou
 /// The same, a record for each set of ranks and size.
 Table fastest_table(const std::vector<TextbookCurves>& rows);
 
+/// Times over sizes as a chart of a page: those that are numbers.
+Chart curve_chart(const TextbookCurves& curves);
 /// Times over sizes as a drawing, both axes logarithmic, crossings marked: an SVG file.
 void print_curves_svg(const TextbookCurves& curves, std::ostream& out);
 

@@ -279,8 +279,6 @@ const OptionGroup output_options{
         {"svg", "", output(), "write a drawing"},
         {"png", "", output(), "write a picture, by rsvg-convert"},
         {"html", "", output(), "write a page"},
-        {"sliders", "", output(),
-         "write a page that moves alpha, bandwidth, ranks and size of a textbook's all_reduce"},
         {"export-tuner", "", output(), "write the map for a tuner plug-in of NCCL"},
         {"export-lookup", "", output(), "write the times for programs: include/collsim/lookup.h"},
         {"export-env", "", output(), "write the NCCL_ALGO and NCCL_PROTO that lose least"},

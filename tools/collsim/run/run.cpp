@@ -10,15 +10,12 @@
 #include "sim/base/input_error.h"
 #include "sim/fabric/engine.h"
 #include "tools/collsim/core/options.h"
-#include "tools/collsim/core/output_file.h"
-#include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/run_watch.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/time_limit.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/call_rows.h"
 #include "tools/collsim/report/kernel_rows.h"
-#include "tools/collsim/report/slider_page.h"
 #include "tools/collsim/request/call_options.h"
 #include "tools/collsim/request/call_request.h"
 #include "tools/collsim/request/engine_name.h"
@@ -72,16 +69,6 @@ void answer(const CallRequest& request, const RunSpec& run, const Approach& appr
   printer.end();
 }
 
-/// The page of --sliders, before anything is simulated.
-void write_sliders(const CallRequest& request, const po::variables_map& values,
-                   const std::string& command) {
-  if (!values.contains("sliders")) return;
-  const auto& file = values["sliders"].as<OutputFile>().name;
-  SliderStart start = slider_start(request, values, "--sliders");
-  for (const RunSpec& run : request.scenario.runs) start.algorithms.push_back(run.algorithm);
-  replace_file(file, slider_page(start, command));
-}
-
 int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const auto values = parse_options(run_subcommand, args, out);
   if (!values) return exit_ok;
@@ -93,7 +80,6 @@ int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& 
   heed_schedules(run_subcommand, *values, request);
   require_heeded(*values,
                  {{"exact", engine_name != EngineName::analytic, "an engine that simulates"}});
-  write_sliders(request, *values, command_text("run", args));
   const auto printer = make_call_printer(request.format, command_text("run", args), out);
   for (const RunSpec& run : request.scenario.runs) {
     answer(request, run, approach, *printer, err);
@@ -117,11 +103,10 @@ const Subcommand run_subcommand{
                  "run --alpha 1us --bandwidth 50GB/s -n 8 -a ring,tree",
                  "run hgx-h200 --schedule textbook -a ring -b 1M -e 1G -f 4",
                  "run switch-1024 -b 1G --format csv",
-                 "run hgx-h200-all-reduce --format html > run.html",
-                 "run --alpha 1us --bandwidth 50GB/s -n 8 -a ring,tree --sliders sliders.html"},
+                 "run hgx-h200-all-reduce --format html > run.html"},
     .argument = "scenario",
     .first = "topology ranks collective algorithm minbytes maxbytes stepfactor env fault format",
-    .modes = sweep_modes("engine exact sliders"),
+    .modes = sweep_modes("engine exact"),
     .formats = formats_with_page(),
     .run = run_run,
 };

@@ -160,6 +160,13 @@ const tests = {
     await assertOpens(browser, 'crossover-kernels', args, 2);
   },
 
+  async crossover_of_textbooks_opens(browser) {
+    const args = ['crossover', '--alpha', '1us', '--bandwidth', '50GB/s', '-n', '8', '-a', 'ring,tree,double_binary_tree'];
+    const page = await assertOpens(browser, 'crossover-textbook', args, 1);
+    assertSameNumbers(await rowsOf(page, 0), JSON.parse(output([...args, '--map', '--format', 'json'])));
+    assert.match(await page.textContent('.note'), /Below .* is faster, above ring\./);
+  },
+
   async crossover_opens(browser) {
     const args = ['crossover', '-t', 'hgx-h200', '--over-ranks', '2,4,8', '-b', '1K', '-e', '64M'];
     const page = await assertOpens(browser, 'crossover', args, 2);

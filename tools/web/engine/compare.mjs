@@ -108,7 +108,7 @@ function studyQuestions() {
       'serve dgx-h100 --model llama3-70b --prefill --tp 8 --context 8192', 'sweep sweep-hgx-h200-buffers --best-by size',
       'sweep sweep-hgx-h200-buffers --format jsonl', 'view hgx-h200 -a ring -b 4M --output ring.html',
       'view switch-8 -a ring,tree -b 64K --output two.html', 'trace hgx-h200 -b 1M --output ring.json',
-      'crossover hgx-h200 --export-tuner tuner.conf', 'crossover --alpha 1us --bandwidth 50GB/s -n 8 --html sliders.html --svg times.svg',
+      'crossover hgx-h200 --export-tuner tuner.conf', 'crossover --alpha 1us --bandwidth 50GB/s -n 8 --html times.html --svg times.svg',
       'crossover hgx-h200 --over-ranks 2,4,8 --format csv', 'crossover dgx-h100 --kernels vllm --graph --over-ranks 2,8 -b 4K -e 4M',
       'run dgx-h100 --kernels vllm -b 64K --format json', 'run --alpha 1us --bandwidth 50GB/s -n 8 -a ring,tree --format json',
       'estimate --alpha 1us --bandwidth 50GB/s --ranks 64 -a ring,tree -b 8 -e 1G --format csv',

@@ -7,21 +7,38 @@ const exitCodeOfEnd = 3;
  * An engine from what the compiler made (createCollsim, a compiled WebAssembly.Module) and the data of collsim, by path.
  * It is a promise of two functions. ask({args, files}) answers {code, out, err, broken, missed}: `files` is a list of
  * [name, bytes] that the arguments may name, a broken engine answers nothing more, and what missed recordings has to be asked
- * again after add(data), which gives them.
+ * again after add(data), which gives them. `hear` is told what the command says of how far it is.
  */
-async function openEngine(createCollsim, compiled, data) {
-  let sinks = { out: [], err: [] };
-  const sinkOf = (name) => (byte) => { if (byte !== null) sinks[name].push(byte & 255); };
+async function openEngine(createCollsim, compiled, data, hear = () => {}) {
+  const printed = { stdout: '', stderr: '' };
   const module = await createCollsim({
     stdin: () => null,
-    stdout: sinkOf('out'),
-    stderr: sinkOf('err'),
+    stdout: () => {},
+    stderr: () => {},
     instantiateWasm(imports, receive) {
       WebAssembly.instantiate(compiled, imports).then((instance) => receive(instance, compiled));
       return {};
     },
   });
   const { FS } = module;
+  const whenWritten = (device, take) => {
+    const decoder = new TextDecoder();
+    FS.getDevice(FS.lookupPath(`/dev/${device}`).node.rdev).stream_ops.write = (_, buffer, offset, length) => {
+      take(decoder.decode(buffer.slice(offset, offset + length), { stream: true }));
+      return length;
+    };
+  };
+  whenWritten('stdout', (text) => { printed.stdout += text; });
+  // As on a terminal, a sequence clears the line that says how far the command is; what comes next is that line, if no message.
+  FS.getStream(2).tty = true;
+  let isCleared = false;
+  whenWritten('stderr', (text) => {
+    if (text === '') return;
+    const clears = text.startsWith('\r\x1b[K');
+    if (isCleared && !clears && !text.startsWith('collsim: ') && !text.endsWith('\n')) hear(text);
+    else if (!clears) printed.stderr += text;
+    isCleared = clears;
+  });
   const put = (file, content) => {
     FS.mkdirTree(file.slice(0, file.lastIndexOf('/')));
     FS.writeFile(file, content);
@@ -37,10 +54,9 @@ async function openEngine(createCollsim, compiled, data) {
     node.node_ops = { ...ops, lookup: noting(ops.lookup), readdir: noting(ops.readdir) };
   }
 
-  const textOf = (bytes) => new TextDecoder().decode(new Uint8Array(bytes));
   let folders = 0;
   function ask({ args, files = [] }) {
-    sinks = { out: [], err: [] };
+    Object.assign(printed, { stdout: '', stderr: '' });
     missed = false;
     const folder = `/question${++folders}`; // so that nothing of the last question is found
     FS.mkdirTree(folder);
@@ -52,7 +68,7 @@ async function openEngine(createCollsim, compiled, data) {
       code = module.callMain(args);
     } catch (error) {
       broken = true;
-      sinks.err.push(...new TextEncoder().encode(`collsim: ended: ${error.message ?? error}\n`));
+      printed.stderr += `collsim: ended: ${error.message ?? error}\n`;
     }
     const names = new Set(files.map(([name]) => name));
     const written = FS.readdir(folder).filter((name) => !name.startsWith('.') && !names.has(name))
@@ -60,7 +76,7 @@ async function openEngine(createCollsim, compiled, data) {
     for (const name of FS.readdir(folder)) {
       if (name !== '.' && name !== '..' && FS.isFile(FS.stat(`${folder}/${name}`).mode)) FS.unlink(`${folder}/${name}`);
     }
-    return { code, out: textOf(sinks.out), err: textOf(sinks.err), written, broken, missed, memory: module.HEAPU8?.length };
+    return { code, out: printed.stdout, err: printed.stderr, written, broken, missed, memory: module.HEAPU8?.length };
   }
   return { ask, add };
 }

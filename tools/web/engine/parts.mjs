@@ -25,7 +25,7 @@ export const schedules = () => Object.fromEntries(Object.entries(textsOf(filesBe
 
 /** The other data that the command reads, as cmake/install.cmake installs it: text by path. */
 export function packedData() {
-  const parts = ['charts/plot.min.js', 'charts/page.js', 'charts/page.css', 'viewer/viewer.html', 'sliders/sliders.html'];
+  const parts = ['charts/plot.min.js', 'charts/page.js', 'charts/page.css', 'viewer/viewer.html'];
   const files = ['models/data', 'topologies', 'scenarios'].flatMap(filesBelow)
     .filter((file) => !file.startsWith('models/data/fits/') && !file.endsWith('.md'));
   return textsOf([...files, ...parts.map((part) => `tools/web/${part}`)]);

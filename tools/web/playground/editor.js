@@ -75,7 +75,7 @@ async function openSchedule(words, text) {
 
 let schedules = {};
 for (const [id, words] of Object.entries(questionOf)) {
-  $(id).onclick = () => { showInForm(words()); showLine(`collsim ${lineOf(words())}`); ask().then(() => $('answer').scrollIntoView()); };
+  $(id).onclick = () => { showInForm([words()]); showLine(`collsim ${lineOf(words())}`); ask().then(() => $('answer').scrollIntoView()); };
 }
 $('schedule').oninput = edited;
 $('schedule').onscroll = () => { $('numbers').scrollTop = $('schedule').scrollTop; };

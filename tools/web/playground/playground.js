@@ -1,30 +1,42 @@
 'use strict';
 // A form that writes a command line, a worker that answers it, and the answer. The command line is the question: it stands
-// in the address, and everything else is read from it.
+// in the address, and everything else is read from it. Two commands, with a semicolon between them as in a shell, are answered
+// side by side.
 
 const $ = (id) => document.getElementById(id);
 
 // Questions: the words that they begin with, which fields they heed, and how their answers can be shown.
-const call = ['machine', 'collective', 'ranks', 'smallest', 'largest', 'algorithm', 'variable', 'format'];
-const oneCall = call.filter((field) => field !== 'largest');
+const call = ['machine', 'second', 'collective', 'ranks', 'smallest', 'largest', 'algorithm', 'variable', 'format'];
+const without = (...left) => call.filter((field) => !left.includes(field));
+const rows = ['html', 'table', 'csv', 'json'];
 const kinds = {
-  'time of a call': { words: ['run'], fields: call, formats: ['html', 'table', 'csv', 'json'] },
-  'alpha, beta and N': { words: ['estimate'], fields: call.filter((field) => field !== 'machine' && field !== 'variable'),
-    formats: ['html', 'table', 'csv', 'json'], begin: { others: '--alpha 1us --bandwidth 50GB/s -f 8', ranks: '8', smallest: '1K', largest: '1G',
+  'time of a call': { words: ['run'], fields: call, formats: rows },
+  'alpha, beta and N': { words: ['crossover'], fields: without('machine', 'second', 'variable'), formats: rows,
+    begin: { others: '--alpha 1us --bandwidth 50GB/s', ranks: '8', smallest: '64', largest: '1G',
       algorithm: 'ring,tree,double_binary_tree', format: 'html' } },
-  'time by formulas': { words: ['estimate'], fields: call, formats: ['html', 'table', 'csv', 'json'] },
-  'why it takes its time': { words: ['explain'], fields: oneCall, formats: ['table', 'json'] },
-  'a call, played': { words: ['view'], fields: oneCall.filter((field) => field !== 'format'), formats: [], tail: ['--output', 'view.html'] },
-  'what NCCL chooses': { words: ['choose'], fields: ['machine', 'collective', 'ranks', 'variable', 'format'], formats: ['table', 'json'] },
-  'where algorithms cross': { words: ['crossover'], fields: call.filter((field) => field !== 'variable'), formats: ['html', 'table', 'csv', 'json'] },
-  'what settings change': { words: ['advise'], fields: ['machine', 'collective', 'smallest', 'largest', 'format'], formats: ['table', 'json'] },
+  'time by formulas': { words: ['estimate'], fields: call, formats: rows },
+  'why it takes its time': { words: ['explain'], fields: without('largest'), formats: ['table', 'json'] },
+  'a call, played': { words: ['view'], fields: without('largest', 'format'), formats: [], tail: ['--output', 'view.html'] },
+  'what NCCL chooses': { words: ['choose'], fields: without('smallest', 'largest', 'algorithm'), formats: ['table', 'json'] },
+  'where algorithms cross': { words: ['crossover'], fields: without('variable'), formats: rows },
+  'what settings change': { words: ['advise'], fields: without('ranks', 'algorithm', 'variable'), formats: ['table', 'json'] },
   'steps of an algorithm': { words: ['steps'], fields: ['machine', 'ranks', 'smallest', 'algorithm', 'format'], formats: ['table', 'json', 'markdown'] },
-  'a step of training': { words: ['train'], fields: ['machine', 'format'], formats: ['html', 'table', 'json'] },
-  'a machine': { words: ['topo', 'show'], fields: ['machine'], formats: [] },
+  'a step of training': { words: ['train'], fields: ['machine', 'second', 'nodes', 'model', 'batch', 'tp', 'pp', 'change', 'format'],
+    formats: ['html', 'table', 'json'], begin: { machine: 'dgx-h100', model: 'gpt-7.5b', batch: '8', tp: '4', pp: '2', format: 'html' } },
+  'plan: layouts of training': { words: ['plan', 'train'], fields: ['machine', 'nodes', 'model', 'batch', 'change', 'format'], formats: rows,
+    begin: { machine: 'dgx-h100,dgx-a100', nodes: '1,2', model: 'llama2-7b', batch: '64', format: 'html' } },
+  'plan: tokens decoded': { words: ['plan', 'serve'], fields: ['machine', 'model', 'tp', 'change', 'format'], formats: rows,
+    begin: { machine: 'dgx-h100,dgx-b200', model: 'llama3-70b', tp: '2,4,8', format: 'html' } },
+  'plan: exchange of experts': { words: ['plan', 'moe'], fields: ['machine', 'nodes', 'change', 'format'], formats: rows,
+    begin: { machine: 'dgx-h100,dgx-b200', others: '--ep 4,8', format: 'html' } },
+  'plan: what a step moves': { words: ['plan'], fields: ['machine', 'nodes', 'smallest', 'change', 'format'], formats: rows,
+    begin: { machine: 'dgx-h100,dgx-a100', nodes: '1..8', smallest: '35GB', format: 'html' } },
+  'a machine': { words: ['topo', 'show'], fields: ['machine', 'second'], formats: [] },
   'a command of mine': { words: [], fields: [], formats: [] },
 };
-const options = { collective: '-c', ranks: '-n', smallest: '-b', largest: '-e', algorithm: '-a', variable: '--env', format: '--format' };
-const longNames = { '--collective': '-c', '--ranks': '-n', '--minbytes': '-b', '--maxbytes': '-e', '--algorithm': '-a' };
+const options = { collective: '-c', ranks: '-n', smallest: '-b', largest: '-e', algorithm: '-a', variable: '--env', format: '--format',
+  nodes: '--nodes', model: '--model', batch: '--global-batch', tp: '--tp', pp: '--pp', change: '--set' };
+const longNames = { '--collective': '-c', '--ranks': '-n', '--minbytes': '-b', '--bytes': '-b', '--maxbytes': '-e', '--algorithm': '-a' };
 const formatNames = { html: 'page with charts', table: 'table', csv: 'CSV', json: 'JSON', markdown: 'Markdown' };
 // What a file that is dropped may be for: the first command that takes it answers.
 const uses = [['diagnose', 'FILES', '--format', 'html'], ['check', '--algorithm', 'FILES', '--ranks', '2..9'], ['hang', 'FILES'],
@@ -32,12 +44,17 @@ const uses = [['diagnose', 'FILES', '--format', 'html'], ['check', '--algorithm'
 const mine = 'mine.yaml'; // what the editor writes
 const largestMemory = 1e9; // bytes, of an engine that is kept
 
-/** The words of a line, as a shell takes them apart. */
-function wordsOf(line) {
-  const words = line.match(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g) ?? [];
-  return words.map((word) => word.replace(/"([^"]*)"|'([^']*)'/g, (_, double, single) => double ?? single));
+/** The commands of a line, each by its words, as a shell takes them apart. */
+function commandsOf(line) {
+  const commands = [[]];
+  for (const [word] of line.matchAll(/;|(?:"[^"]*"|'[^']*'|[^\s"';])+/g)) {
+    if (word === ';') commands.push([]);
+    else commands.at(-1).push(word.replace(/"([^"]*)"|'([^']*)'/g, (_, double, single) => double ?? single));
+  }
+  return commands.map((words) => (words[0] === 'collsim' ? words.slice(1) : words)).filter((words) => words.length > 0);
 }
 
+const wordsOf = (line) => commandsOf(line).flat();
 const lineOf = (words) => words.map((word) => (/^[\w@%+=:,./*-]+$/.test(word) ? word : `'${word}'`)).join(' ');
 
 // The engine: compiled once, opened in a worker, opened again where one was cancelled or has grown.
@@ -68,7 +85,9 @@ function openEngine() {
   engine.ready = new Promise((resolve, reject) => {
     worker.onerror = (event) => { event.preventDefault(); reject(new Error(event.message)); engine.waiting?.reject(new Error(event.message)); };
     worker.onmessage = ({ data }) => {
+      if (engine.ended) return;
       if (data.ready) resolve();
+      else if (data.progress !== undefined) showProgress(data.progress);
       else engine.waiting.resolve(data.answer);
     };
   });
@@ -129,44 +148,64 @@ function fieldsShown() {
 function lineOfForm() {
   const { words, fields, tail = [] } = kinds[$('kind').value];
   if (words.length === 0) return $('command').value;
-  const args = [...words];
-  for (const field of fields) {
-    const value = $(field).value.trim();
-    if (value === '') continue;
-    if (field === 'machine') args.push(value);
-    else if (field === 'variable') for (const each of wordsOf(value)) args.push('--env', each);
-    else if (field === 'collective' && value === 'all_reduce') continue;
-    else if (field !== 'format' || value !== 'table') args.push(options[field], value);
-  }
-  return ['collsim', lineOf(args), $('others').value.trim(), ...tail].filter(Boolean).join(' ');
+  const given = (field) => (fields.includes(field) ? $(field).value.trim() : '');
+  const lineFor = (machine) => {
+    const args = machine === '' ? [...words] : [...words, machine];
+    for (const field of fields) {
+      const value = given(field);
+      if (value === '' || field === 'machine' || field === 'second') continue;
+      if (field === 'variable') for (const each of wordsOf(value)) args.push('--env', each);
+      else if (field === 'collective' && value === 'all_reduce') continue;
+      else if (field !== 'format' || value !== 'table') args.push(options[field], value);
+    }
+    return ['collsim', lineOf(args), $('others').value.trim(), ...tail].filter(Boolean).join(' ');
+  };
+  const machines = [given('machine'), given('second')];
+  return (machines[1] === '' ? machines.slice(0, 1) : machines).map(lineFor).join('; ');
 }
 
-/** Fills the form from a command; what it has no field for stands under other options. */
-function showInForm(args) {
+/** The machine that a second command names in place of the first one's, if that is all in which they differ. */
+function secondMachine([first, second, ...more], machine) {
+  if (second === undefined || more.length > 0 || first.length !== second.length) return undefined;
+  const others = first.flatMap((word, i) => (word === second[i] ? [] : [i]));
+  return others.length === 1 && first[others[0]] === machine ? second[others[0]] : undefined;
+}
+
+/** Fills the form from commands; what it has no field for stands under other options. */
+function showInForm(commands) {
+  const [args = []] = commands;
   const name = Object.keys(kinds).find((each) => kinds[each].words.length > 0 && kinds[each].words.every((word, i) => args[i] === word)
-    && (kinds[each].begin === undefined || args.includes('--alpha')));
+    && (!kinds[each].begin?.others?.startsWith('--alpha') || args.includes('--alpha')));
   $('kind').value = name ?? 'a command of mine';
   fieldsShown();
   if (name === undefined) return;
   const { words, fields, tail = [] } = kinds[name];
-  for (const field of [...Object.keys(options), 'machine', 'others']) if (field !== 'format') $(field).value = '';
+  for (const field of [...Object.keys(options), 'machine', 'second', 'others']) if (field !== 'format') $(field).value = '';
   chooseCollective('all_reduce');
   if (fields.includes('format')) $('format').value = 'table';
   const rest = [];
   const variables = [];
+  const filled = new Set();
   const given = tail.length > 0 && args.slice(-tail.length).join(' ') === tail.join(' ') ? args.slice(words.length, -tail.length) : args.slice(words.length);
   for (let i = 0; i < given.length; ++i) {
     const option = longNames[given[i]] ?? given[i];
-    const field = Object.keys(options).find((each) => options[each] === option && fields.includes(each));
+    const field = Object.keys(options).find((each) => options[each] === option && fields.includes(each) && !filled.has(each));
     if (field === 'variable') variables.push(given[++i] ?? '');
-    else if (field === 'collective') chooseCollective(given[++i] ?? '');
-    else if (field !== undefined) $(field).value = given[++i] ?? '';
-    else if (i === 0 && !given[i].startsWith('-')) $('machine').value = given[i];
+    else if (field !== undefined) {
+      filled.add(field);
+      if (field === 'collective') chooseCollective(given[++i] ?? '');
+      else $(field).value = given[++i] ?? '';
+    } else if (i === 0 && !given[i].startsWith('-')) $('machine').value = given[i];
     else if ((option === '-t' || option === '--topology') && fields.includes('machine')) $('machine').value = given[++i] ?? '';
     else rest.push(given[i]);
   }
   $('variable').value = lineOf(variables);
   $('others').value = lineOf(rest);
+  if (commands.length === 1) return;
+  const second = fields.includes('second') ? secondMachine(commands, $('machine').value) : undefined;
+  if (second === undefined) $('kind').value = 'a command of mine';
+  else $('second').value = second;
+  fieldsShown();
 }
 
 /** A question's address is its line, and the schedule that the editor has, where the line names it. */
@@ -182,7 +221,7 @@ function showLine(line) {
 // step waits.
 
 const sliders = { '--alpha': { unit: 'us', from: 0.01, to: 1000 }, '--bandwidth': { unit: 'GB/s', from: 0.1, to: 10000 },
-  '-n': { unit: '', from: 2, to: 1024 } };
+  '-n': { unit: '', from: 2, to: 1024 }, '--ranks-per-node': { unit: '', from: 1, to: 64 } };
 
 function showSliders(words) {
   const textbook = words.includes('--alpha') && words.includes('--bandwidth');
@@ -203,8 +242,8 @@ async function slide(option) {
   const value = from * (to / from) ** input.value;
   const words = wordsOf($('command').value);
   words[words.indexOf(option) + 1] = `${unit === '' ? Math.round(value) : Number(value.toPrecision(3))}${unit}`;
-  showInForm(words.slice(1));
-  showLine(lineOf(words));
+  showInForm([words]);
+  showLine(`collsim ${lineOf(words)}`);
   stepWaits = true;
   if (sliding) return;
   for (sliding = true; stepWaits;) {
@@ -218,7 +257,7 @@ for (const [option, slider] of Object.entries(sliders)) {
   slider.label = document.createElement('label');
   slider.output = document.createElement('output');
   slider.input = Object.assign(document.createElement('input'), { type: 'range', min: 0, max: 1, step: 0.005, oninput: () => slide(option) });
-  const name = { '-n': 'ranks' }[option] ?? option.slice(2);
+  const name = { '-n': 'ranks' }[option] ?? option.slice(2).replaceAll('-', ' ');
   slider.input.setAttribute('aria-label', name); // a label names the first of what it holds
   slider.label.append(`${name} `, slider.output, slider.input);
   $('sliders').append(slider.label);
@@ -243,66 +282,143 @@ function showFiles() {
 
 const isPage = (text) => /^<!doctype html/i.test(text);
 
-function showAnswer({ code, out, err, written }) {
+/** So many places for answers, side by side where there is room. */
+function openPanes(count) {
+  const [first] = $('answer').children;
+  $('answer').replaceChildren(first, ...Array.from({ length: count - 1 }, () => {
+    const pane = first.cloneNode(true);
+    for (const each of pane.querySelectorAll('[id]')) each.removeAttribute('id');
+    return pane;
+  }));
+  return [...$('answer').children];
+}
+
+let showing = Promise.resolve();
+const longestDrawing = 3000; // ms, after which a page is shown as it is
+
+/** Shows a page in the place of the last one once it is drawn, so that a step of a slider does not flash. */
+async function drawPage(pane, page) {
+  const last = pane.querySelector('iframe');
+  const next = last.cloneNode();
+  next.hidden = page === undefined;
+  // Not srcdoc: the player writes into its address what it shows, which a page from disk refuses there.
+  next.src = page === undefined ? 'about:blank' : URL.createObjectURL(new Blob([page], { type: 'text/html' }));
+  next.removeAttribute('id');
+  next.classList.add('coming');
+  const drawn = new Promise((resolve) => {
+    next.onload = resolve;
+    setTimeout(resolve, longestDrawing);
+  });
+  last.after(next);
+  await drawn;
+  URL.revokeObjectURL(last.src);
+  last.remove();
+  next.id = last.id;
+  next.classList.remove('coming');
+}
+
+function showAnswer(pane, { code, out, err, written }, title) {
+  const part = (name) => pane.querySelector(`.${name}`);
   const pages = written.filter(([name]) => name.endsWith('.html')).map(([, bytes]) => new TextDecoder().decode(bytes));
   const page = isPage(out) ? out : pages.find(isPage);
-  const text = isPage(out) ? '' : out;
-  $('messages').textContent = code === 0 || code === 1 ? '' : err;
-  $('page').hidden = page === undefined;
-  URL.revokeObjectURL($('page').src);
-  // Not srcdoc: the player writes into its address what it shows, which a page from disk refuses there.
-  $('page').src = page === undefined ? 'about:blank' : URL.createObjectURL(new Blob([page], { type: 'text/html' }));
-  $('text').hidden = text === '' && page !== undefined;
-  $('text').textContent = text + (code === 0 || code === 1 ? err : '');
-  if ($('text').textContent === '') $('text').hidden = true;
+  const isAnswer = code === 0 || code === 1;
+  const text = (isPage(out) ? '' : out) + (isAnswer ? err : '');
+  part('title').textContent = title;
+  part('messages').textContent = isAnswer ? '' : err;
+  part('text').hidden = text === '';
+  part('text').textContent = text;
   const saved = [...written];
   if (isPage(out)) saved.push(['answer.html', new TextEncoder().encode(out)]);
-  $('written').replaceChildren(...saved.map(([name, bytes]) => {
+  part('written').replaceChildren(...saved.map(([name, bytes]) => {
     const link = document.createElement('a');
     link.href = URL.createObjectURL(new Blob([bytes]));
     link.download = name;
     link.textContent = `Save ${name}`;
     return link;
   }));
+  showing = showing.then(() => drawPage(pane, page));
+  return showing;
 }
 
 let questions = 0;
+let seconds = ''; // since the question was asked
+let said = ''; // of how far it is
 
-async function askAny(candidates) {
+const showComputing = () => { $('status').textContent = ['computing…', seconds, said].filter(Boolean).join(' '); };
+
+/** What a command says of how far it is: "1 GiB [####....] 45 %, 3 s left". */
+function showProgress(text) {
+  const share = text.match(/(\d+) %/)?.[1];
+  said = text.replace(/ *\[.*\]/, ',');
+  $('progress').hidden = text === '';
+  if (share === undefined) $('progress').removeAttribute('value');
+  else $('progress').value = share;
+  if (text !== '') showComputing();
+}
+
+/** Runs `work`, which is given whether its question is still the last one, and returns exit codes. */
+async function asking(work) {
   const number = ++questions;
   if (!$('cancel').disabled) renewEngine(); // the last question is still being answered
   $('cancel').disabled = false;
-  $('status').textContent = 'computing…';
+  seconds = said = '';
+  showComputing();
   const began = performance.now();
-  const ticking = setInterval(() => { $('status').textContent = `computing… ${((performance.now() - began) / 1000).toFixed(0)} s`; }, 1000);
+  const ticking = setInterval(() => {
+    seconds = `${((performance.now() - began) / 1000).toFixed(0)} s`;
+    showComputing();
+  }, 1000);
   try {
-    let answer;
-    let refused;
-    for (const args of candidates) {
-      answer = await answerTo(args);
-      if (number !== questions) return;
-      if (candidates.length > 1) refused ??= answer;
-      if (answer.code === 2 && candidates.length > 1) continue;
-      if (candidates.length > 1) { showInForm(args); showLine(`collsim ${lineOf(args)}`); }
-      refused = undefined;
-      break;
-    }
-    showAnswer(refused ?? answer);
-    $('status').textContent = `answered in ${((performance.now() - began) / 1000).toFixed(2)} s, exit code ${(refused ?? answer).code}`;
+    const codes = await work(() => number === questions);
+    if (number !== questions) return;
+    $('status').textContent = `answered in ${((performance.now() - began) / 1000).toFixed(2)} s, exit code ${codes.join(' and ')}`;
   } catch (error) {
     if (number !== questions) return;
     $('messages').textContent = `The engine ended: ${error.message}`;
     renewEngine();
   } finally {
     clearInterval(ticking);
-    if (number === questions) $('cancel').disabled = true;
+    if (number === questions) {
+      $('cancel').disabled = true;
+      showProgress('');
+    }
   }
 }
 
+/** Asks one command after the other, and shows their answers side by side. */
+const askAll = (commands) => asking(async (isLast) => {
+  const panes = openPanes(commands.length);
+  const codes = [];
+  for (const [i, args] of commands.entries()) {
+    const answer = await answerTo(args);
+    if (!isLast()) return codes;
+    await showAnswer(panes[i], answer, commands.length > 1 ? `collsim ${lineOf(args)}` : '');
+    codes.push(answer.code);
+  }
+  return codes;
+});
+
+/** Asks in turn, until a command takes the files that it is given. */
+const askAny = (candidates) => asking(async (isLast) => {
+  let refused;
+  for (const args of candidates) {
+    const answer = await answerTo(args);
+    if (!isLast()) return [];
+    refused ??= answer;
+    if (answer.code === 2) continue;
+    showInForm([args]);
+    showLine(`collsim ${lineOf(args)}`);
+    await showAnswer(openPanes(1)[0], answer, '');
+    return [answer.code];
+  }
+  await showAnswer(openPanes(1)[0], refused, '');
+  return [refused.code];
+});
+
 function ask() {
-  const words = wordsOf($('command').value);
   history.replaceState(null, '', $('link').href);
-  return askAny([words[0] === 'collsim' ? words.slice(1) : words]);
+  const commands = commandsOf($('command').value);
+  return askAll(commands.length > 0 ? commands : [['--help']]);
 }
 
 function cancel() {
@@ -310,6 +426,7 @@ function cancel() {
   ++questions;
   renewEngine();
   $('cancel').disabled = true;
+  showProgress('');
   $('status').textContent = 'cancelled';
 }
 
@@ -339,19 +456,20 @@ async function fillLists() {
     return listed(kind);
   });
   shippedMachines = await listed('topologies');
-  const algorithms = new Set((await listed('algorithms')).map((each) => each.name ?? each));
+  const namesOf = async (kind) => [...new Set((await listed(kind)).map((each) => each.name ?? each))].map((name) => new Option(name));
   const collectives = await listed('collectives');
   const chosen = $('collective').value;
   $('collective').replaceChildren(...collectives.map((name) => new Option(name)));
   chooseCollective(chosen);
-  $('algorithms').replaceChildren(...[...algorithms].map((name) => new Option(name)));
+  $('algorithms').replaceChildren(...await namesOf('algorithms'));
+  $('models').replaceChildren(...await namesOf('models'));
   showFiles();
 }
 
 async function questionOfAddress() {
   const [line, ...text] = (decodeURIComponent(location.hash.slice(1)) || firstQuestion).split('\n');
   await openSchedule(wordsOf(line), text.join('\n'));
-  showInForm(wordsOf(line));
+  showInForm(commandsOf(line));
   showLine(`collsim ${line}`);
   return ask();
 }
@@ -361,20 +479,23 @@ fieldsShown();
 $('form').addEventListener('input', (event) => {
   if (event.target === $('kind')) {
     fieldsShown();
-    for (const [field, value] of Object.entries(kinds[$('kind').value].begin ?? {})) $(field).value = value;
+    const { begin = {} } = kinds[$('kind').value];
+    const isBegin = Object.values(kinds).some((each) => each.begin?.others === $('others').value);
+    if (isBegin) $('others').value = '';
+    for (const [field, value] of Object.entries(begin)) $(field).value = value;
   }
   if (event.target === $('command')) showLine($('command').value);
   else showLine(lineOfForm());
 });
 $('form').addEventListener('submit', (event) => {
   event.preventDefault();
-  const words = wordsOf($('command').value);
-  showInForm(words[0] === 'collsim' ? words.slice(1) : words);
+  showInForm(commandsOf($('command').value));
   ask();
 });
 $('cancel').onclick = cancel;
 $('chosen').onchange = () => take($('chosen').files);
-$('licences').onclick = async () => showAnswer({ code: 0, out: await (await unpacked('notices')).text(), err: '', written: [] });
+$('licences').onclick = async () => 
+  showAnswer(openPanes(1)[0], { code: 0, out: await (await unpacked('notices')).text(), err: '', written: [] }, '');
 addEventListener('keydown', (event) => { if (event.key === 'Escape') cancel(); });
 addEventListener('hashchange', questionOfAddress);
 addEventListener('dragover', (event) => { event.preventDefault(); $('drop').classList.add('over'); });

@@ -106,6 +106,7 @@ const tests = {
       return performance.now() - began;
     });
     assert.ok(took < 200, `${took} ms`);
+    console.log(`  cancelled in ${took.toFixed(1)} ms`);
     assert.equal(await page.locator('#status').textContent(), 'cancelled');
     await page.fill('#command', 'collsim run hgx-h200 -b 1M --format csv');
     await answeredAgain(page, () => page.press('#command', 'Enter'));
@@ -185,20 +186,108 @@ const tests = {
     await answeredAgain(page, () => page.keyboard.press('PageUp'));
     await page.waitForFunction(() => !sliding);
     const line = await page.inputValue('#command');
+    assert.match(line, /^collsim crossover /);
     const [, alpha] = line.match(/--alpha ([\d.]+)us /);
     assert.ok(Number(alpha) > 1, line);
     assert.notEqual(await said(), before);
-    const csv = line.replace('--format html', '--format csv');
-    await page.fill('#command', csv);
-    await answeredAgain(page, () => page.press('#command', 'Enter'));
-    assert.equal(await shown(page), answerOf(csv.split(' ').slice(1)));
+    await picture(page, 'sliders');
+    const steps = await page.evaluate(async () => {
+      const { input } = sliders['--bandwidth'];
+      const times = [];
+      for (let step = 1; step <= 20; ++step) {
+        const began = performance.now();
+        input.value = step / 21;
+        input.dispatchEvent(new Event('input'));
+        while (sliding) await new Promise((resolve) => { setTimeout(resolve, 5); });
+        times.push(performance.now() - began);
+      }
+      return times.sort((a, b) => a - b);
+    });
+    console.log(`  a step of a slider is drawn in ${steps[10].toFixed(0)} ms, the slowest of twenty in ${steps[19].toFixed(0)} ms`);
+    for (const format of ['csv', 'csv --map']) {
+      const asked = line.replace('--format html', `--format ${format}`);
+      await page.fill('#command', asked);
+      await answeredAgain(page, () => page.press('#command', 'Enter'));
+      assert.equal(await shown(page), answerOf(asked.split(' ').slice(1)));
+    }
     await page.fill('#command', line);
     await answeredAgain(page, () => page.press('#command', 'Enter'));
-    await page.frameLocator('#page').locator('.plot svg').first().waitFor();
-    await picture(page, 'sliders');
     await page.setViewportSize(phone);
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= phone.width);
+    await page.emulateMedia({ colorScheme: 'dark' });
     await picture(page, 'sliders-phone');
+    assert.deepEqual(problems, []);
+  },
+
+  async two_machines_stand_side_by_side(browser) {
+    const { page, problems } = await open(browser);
+    await page.fill('#second', 'dgx-h100');
+    const line = await page.inputValue('#command');
+    assert.equal(line.split('; ')[1], line.split('; ')[0].replace('hgx-h200', 'dgx-h100'));
+    await answeredAgain(page, () => page.click('#ask'));
+    const frames = page.locator('#answer iframe');
+    assert.equal(await frames.count(), 2);
+    const places = await frames.evaluateAll((all) => all.map((each) => each.getBoundingClientRect().top));
+    assert.equal(places[0], places[1]);
+    await picture(page, 'two');
+    await page.selectOption('#format', 'csv');
+    await answeredAgain(page, () => page.click('#ask'));
+    const [first, second] = (await page.inputValue('#command')).split('; ').map((each) => answerOf(each.split(' ').slice(1)));
+    assert.deepEqual(await page.locator('#answer .text').allTextContents(), [first, second]);
+    assert.match(await page.locator('#status').textContent(), /exit code 0 and 0$/);
+    const linked = await open(browser, line.replace(/^collsim /, ''), { viewport: phone, colorScheme: 'dark' });
+    assert.equal(await linked.page.inputValue('#second'), 'dgx-h100');
+    assert.equal(await linked.page.inputValue('#command'), line);
+    assert.ok(await linked.page.evaluate(() => document.documentElement.scrollWidth) <= phone.width);
+    await linked.page.locator('#answer iframe').last().scrollIntoViewIfNeeded();
+    await picture(linked.page, 'two-phone');
+    await page.fill('#command', 'collsim choose hgx-h200; collsim topo show switch-8');
+    await answeredAgain(page, () => page.press('#command', 'Enter'));
+    assert.equal(await page.inputValue('#kind'), 'a command of mine');
+    assert.deepEqual(await page.locator('#answer .text').allTextContents(), [answerOf(['choose', 'hgx-h200']), answerOf(['topo', 'show', 'switch-8'])]);
+    assert.deepEqual([...problems, ...linked.problems], []);
+  },
+
+  async train_and_plan_have_forms(browser) {
+    const { page, problems } = await open(browser, 'run hgx-h200 -b 1M --format csv');
+    for (const [kind, words, plots] of [['a step of training', 'train dgx-h100', 2], ['plan: layouts of training', 'plan train dgx-h100,dgx-a100', 2],
+      ['plan: tokens decoded', 'plan serve dgx-h100', 2], ['plan: exchange of experts', 'plan moe dgx-h100', 1], ['plan: what a step moves', 'plan dgx-h100', 2]]) {
+      await page.selectOption('#kind', kind);
+      const line = await page.inputValue('#command');
+      assert.ok(line.startsWith(`collsim ${words}`), line);
+      await answeredAgain(page, () => page.click('#ask'));
+      assert.match(await page.locator('#status').textContent(), /exit code 0$/, line);
+      assert.equal(await charts(page), plots, line);
+      console.log(`  ${await page.locator('#status').textContent()}: ${line}`);
+      await picture(page, kind.replace(/\W+/g, '-'));
+      await page.selectOption('#format', 'table'); // JSON has digits that another C library rounds otherwise
+      const asked = await page.inputValue('#command');
+      await answeredAgain(page, () => page.click('#ask'));
+      assert.equal(await page.inputValue('#kind'), kind);
+      assert.equal(await page.inputValue('#command'), asked);
+      assert.equal(await shown(page), answerOf(asked.split(' ').slice(1)));
+    }
+    await page.setViewportSize(phone);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= phone.width);
+    await picture(page, 'plan-phone');
+    assert.deepEqual(problems, []);
+  },
+
+  async a_long_question_says_how_far_it_is(browser) {
+    const { page, problems } = await open(browser);
+    for (const [line, pattern] of [['run dgx-h100-x64 -b 1G --exact', /\d+ %, \d+ s left/], ['crossover dgx-h100-x4 -c broadcast', /looking for crossovers/]]) {
+      await page.fill('#command', `collsim ${line}`);
+      await page.press('#command', 'Enter');
+      await page.waitForFunction(() => !document.getElementById('progress').hidden, null, { timeout: slowest });
+      await page.waitForTimeout(1500);
+      assert.match(await page.locator('#status').textContent(), pattern);
+      await picture(page, 'progress');
+      await page.keyboard.press('Escape');
+      assert.equal(await page.locator('#progress').isVisible(), false);
+    }
+    await page.fill('#command', 'collsim run dgx-h100-x8-4-1 -b 1G --exact --format csv');
+    await answeredAgain(page, () => page.press('#command', 'Enter'));
+    assert.equal(await shown(page), answerOf('run dgx-h100-x8-4-1 -b 1G --exact --format csv'.split(' '))); // nothing of the progress
     assert.deepEqual(problems, []);
   },
 

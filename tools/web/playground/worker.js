@@ -2,7 +2,7 @@
 let engine;
 onmessage = async ({ data: { open, more, question } }) => {
   if (open) {
-    engine = await openEngine(createCollsim, open.compiled, open.files);
+    engine = await openEngine(createCollsim, open.compiled, open.files, (progress) => postMessage({ progress }));
     postMessage({ ready: true });
   } else if (more) {
     engine.add(more);

@@ -16,6 +16,8 @@ import urllib.parse
 VIEW = re.compile(r"```sh\n(collsim view .* --output (\S+\.html))\n```\n\n!\[([^\]]*)\]\([^)]*\)")
 # An exercise that asks to check a schedule of the lessons.
 EXERCISE = re.compile(r"^\*\*\d+\.\*\* [^\n]*`([\w-]+\.yaml)`[^\n]*(?:\n[^\n]+)*", re.MULTILINE)
+# A block that is one page of a machine of two numbers.
+SLIDERS = re.compile(r"```sh\ncollsim (crossover --alpha [^\n]* --format html) > \S+\n```")
 LINK = re.compile(r"\]\(([^):#]+\.(?:yaml|json|h|cpp|sh|py))\)")
 COMMAND = os.environ["COLLSIM_COMMAND"]
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent.parent
@@ -42,15 +44,19 @@ def on_page_markdown(markdown, page, config, files):
                 f'<a href="views/{name}" target="_blank">In a window of its own</a>')
 
     markdown, views = VIEW.subn(embed, markdown)
-    markdown = EXERCISE.sub(lambda match: f"{match[0]}\n{playground_link(match[1], page.file.dest_path)}", markdown)
+    for pattern, question, title in [(EXERCISE, "check -a {} --ranks 4", "Put it right in the browser"),
+                                     (SLIDERS, "{}", "Move the numbers in the browser")]:
+        link = playground_link(question, title, page.file.dest_path)
+        markdown = pattern.sub(lambda match, link=link: f"{match[0]}\n\n{link(match[1])}", markdown)
     if views:
         page.meta["hide"] = ["toc"]  # two calls side by side need the width
     return LINK.sub(r"](\1.txt)", markdown)
 
 
-def playground_link(schedule, page):
-    question = urllib.parse.quote(f"check -a {schedule} --ranks 4")
-    return f'<a href="{"../" * page.count("/")}playground.html#{question}">Put it right in the browser</a>'
+def playground_link(question, title, page):
+    """A function that makes a link of what `question` leaves open."""
+    place = "../" * page.count("/") + "playground.html#"
+    return lambda word: f'<a href="{place}{urllib.parse.quote(question.format(word))}">{title}</a>'
 
 
 def write_view(command, folder):
