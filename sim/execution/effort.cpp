@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/base/division.h"
+#include "sim/cost/warps.h"
 #include "sim/execution/call_layout.h"
 #include "sim/execution/fabric_draft.h"
 #include "sim/execution/proxies.h"
@@ -17,30 +18,33 @@ namespace collsim {
 
 namespace {
 
-/// Messages of one loop, slices counted once: all, and those with at most so many primitives of
-/// every stretch of equal ones.
+/// Messages of one loop of a lane, slices counted once: all, and those with at most so many
+/// primitives of every stretch of equal ones.
 struct LoopMessages {
   double all = 0;
   double shortened = 0;
 };
 
-LoopMessages messages_of(const Schedule& schedule, std::uint32_t max_steps) {
-  LoopMessages messages;
-  for_each_program(schedule, [&](Rank, std::uint32_t, const Program& program) {
+/// By lane.
+std::vector<LoopMessages> messages_of(const Schedule& schedule, std::uint32_t max_steps) {
+  std::vector<LoopMessages> messages(schedule.lanes());
+  for_each_program(schedule, [&](Rank, std::uint32_t lane, const Program& program) {
     for_each_uniform_run(program, [&](const Primitive& first, std::uint32_t length) {
       if (!sends(first.kind)) return;
       const auto peers = static_cast<double>(schedule.peers(first.send_group).size());
-      messages.all += length * peers;
-      messages.shortened += std::min(length, max_steps) * peers;
+      messages[lane].all += length * peers;
+      messages[lane].shortened += std::min(length, max_steps) * peers;
     });
   });
   return messages;
 }
 
-/// Pieces in which a slice goes.
-double pieces_of(const Execution& execution, std::uint32_t channel) {
+/// Pieces in which a slice of a lane goes.
+double pieces_of(const Execution& execution, std::uint32_t channel, std::uint32_t number) {
+  const std::uint32_t lanes = execution.plan.schedule(channel).lanes();
+  const std::uint32_t warps = warps_of_lane(execution.protocol, execution.warps, lanes, number);
   const ProtocolConstants cost = execution.cost.of(execution.protocol);
-  const LaneSetting lane = lane_setting(cost, execution.protocol, execution.warps, execution.warps);
+  const LaneSetting lane = lane_setting(cost, execution.protocol, execution.warps, warps);
   const Bytes chunk = execution.partition.chunk_bytes(channel, 0, {0, 1});
   const std::int64_t slice = execution.partition.slice_bytes(chunk, 0).count;
   if (lane.round == 0 || slice == 0) return 1;
@@ -49,24 +53,36 @@ double pieces_of(const Execution& execution, std::uint32_t channel) {
   return static_cast<double>(pieces);
 }
 
+/// Lanes that pass data on in both directions, a tree's, fall in and out of step: their loops
+/// hardly ever repeat themselves. Those of switches, and single lanes, do.
+bool repeats_loops(const Schedule& schedule) {
+  return schedule.lanes() == 1 || !schedule.agents().empty();
+}
+
 }  // namespace
 
 Effort effort_of(const Execution& execution) {
   const Plan& plan = execution.plan;
   const SteadyLength length = steady_length(execution);
-  std::vector<LoopMessages> messages;  // by schedule
+  std::vector<std::vector<LoopMessages>> messages;  // by schedule
   for (const Schedule& schedule : plan.schedules) {
     messages.push_back(messages_of(schedule, length.steps));
   }
   Effort effort;
   for (std::uint32_t channel = 0; channel < execution.partition.channels(); ++channel) {
-    const std::uint32_t loops = execution.partition.loops(channel);
+    const double loops = execution.partition.loops(channel);
     if (loops == 0) continue;
-    const auto [all, shortened] = messages[plan.schedule_of_channel[channel]];
-    const double each =
-        execution.partition.chunking().slices * pieces_of(execution, channel) * execution.calls;
-    effort.whole += each * all * loops;
-    effort.steady += each * std::min(all * length.loops, shortened * loops);
+    const Schedule& schedule = plan.schedule(channel);
+    const double repeated = repeats_loops(schedule) ? std::min<double>(length.loops, loops) : loops;
+    const auto& by_lane = messages[plan.schedule_of_channel[channel]];
+    for (std::uint32_t lane = 0; lane < by_lane.size(); ++lane) {
+      const auto [all, shortened] = by_lane[lane];
+      if (all == 0) continue;
+      const double each = execution.partition.chunking().slices * execution.calls *
+                          pieces_of(execution, channel, lane);
+      effort.whole += each * all * loops;
+      effort.steady += each * std::min(all * repeated, shortened * loops);
+    }
   }
   return effort;
 }
