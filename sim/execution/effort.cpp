@@ -53,10 +53,10 @@ double pieces_of(const Execution& execution, std::uint32_t channel, std::uint32_
   return static_cast<double>(pieces);
 }
 
-/// Lanes that pass data on in both directions, a tree's, fall in and out of step: their loops
-/// hardly ever repeat themselves. Those of switches, and single lanes, do.
-bool repeats_loops(const Schedule& schedule) {
-  return schedule.lanes() == 1 || !schedule.agents().empty();
+/// Two lanes of a thread block, a tree's way up and its way down, fall in and out of step: their
+/// loops hardly ever repeat themselves. Those of switches and single lanes do, and textbooks'.
+bool repeats_loops(const Execution& execution, const Schedule& schedule) {
+  return execution.warps == 0 || schedule.lanes() == 1 || !schedule.agents().empty();
 }
 
 }  // namespace
@@ -73,7 +73,8 @@ Effort effort_of(const Execution& execution) {
     const double loops = execution.partition.loops(channel);
     if (loops == 0) continue;
     const Schedule& schedule = plan.schedule(channel);
-    const double repeated = repeats_loops(schedule) ? std::min<double>(length.loops, loops) : loops;
+    const double repeated =
+        repeats_loops(execution, schedule) ? std::min<double>(length.loops, loops) : loops;
     const auto& by_lane = messages[plan.schedule_of_channel[channel]];
     for (std::uint32_t lane = 0; lane < by_lane.size(); ++lane) {
       const auto [all, shortened] = by_lane[lane];

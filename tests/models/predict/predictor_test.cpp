@@ -128,7 +128,8 @@ TEST(FaultyCluster, is_not_continued_where_channels_are_unlike) {
   spec.faults =
       find_faults(std::vector{parse_fault("link: node3/nic0, bandwidth: 10%")}, topology, 64);
   const CallCompiler compiler(std::move(spec));
-  const Prediction found = Predictor(compiler).predict(Bytes{std::int64_t{7} << 30});
+  Predictor predictor(compiler, by_whole_simulation());
+  const Prediction found = predictor.predict(Bytes{std::int64_t{7} << 30});
   EXPECT_EQ(found.extent, Extent::whole);
   EXPECT_GE(found.time, found.floor.busiest_link);
 }
