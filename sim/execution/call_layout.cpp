@@ -9,9 +9,6 @@
 
 namespace collsim {
 
-namespace {
-
-/// Programs that a rank runs concurrently.
 std::uint32_t lanes_in_use(const Schedule& schedule, Rank rank) {
   std::uint32_t lanes = 0;
   for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
@@ -19,6 +16,8 @@ std::uint32_t lanes_in_use(const Schedule& schedule, Rank rank) {
   }
   return lanes;
 }
+
+namespace {
 
 /// Programs that send, of those that a rank runs concurrently; 1 where none does.
 std::uint32_t sending_lanes(const Schedule& schedule, Rank rank) {

@@ -80,6 +80,9 @@ struct CallLayout {
   std::int64_t units_awaited(const Worker& worker) const { return units(worker.bytes_of_piece()); }
 };
 
+/// Programs that a rank, or agent, runs concurrently.
+std::uint32_t lanes_in_use(const Schedule& schedule, Rank rank);
+
 /// Puts the wiring's capacities, thread blocks and routes into the draft, connections that have
 /// proxies into `proxies`. Workers refer to `costs`, which must outlive them.
 CallLayout lay_out(const Execution& execution, const ThreadBlockCosts& costs, FabricDraft& draft,
