@@ -13,8 +13,8 @@ namespace {
 /// more. The slowest of a kind, which contend for links, take several times as long: a slice of a
 /// tree takes 2.2 us on 16 hosts of eight GPUs, 15 on one.
 constexpr double seconds_per_ring_message = 6e-7;
-constexpr double seconds_per_piece = 6e-7;    // of LL and LL128
-constexpr double seconds_per_slice = 2.5e-6;  // of Simple
+constexpr double seconds_per_piece = 8e-7;  // of LL and LL128
+constexpr double seconds_per_slice = 3e-6;  // of Simple
 
 }  // namespace
 
