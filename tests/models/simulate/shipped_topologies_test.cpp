@@ -17,6 +17,7 @@
 #include "models/nccl/system/system_topology.h"
 #include "models/nccl/system/system_xml.h"
 #include "sim/algorithms/registry.h"
+#include "sim/execution/effort.h"
 #include "sim/topologies/loader.h"
 
 namespace collsim {
@@ -82,6 +83,42 @@ TEST(ShippedTopologies, AllReduceByEveryAlgorithm) {
     }
     EXPECT_GE(answered, 4);
   }
+}
+
+/// Rings and trees of 1 MiB on two nodes or so of a machine, by all protocols.
+std::vector<CompiledCall> calls_of_nccl(const CallCompiler& compiler) {
+  const Bytes size{1 << 20};
+  std::vector<CompiledCall> calls;
+  if (compiler.nccl() == nullptr) return calls;
+  for (const NcclAlgorithm algorithm : {NcclAlgorithm::ring, NcclAlgorithm::tree}) {
+    for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
+      if (!compiler.nccl()->estimate(*compiler.nccl_function(), algorithm, protocol, size)) {
+        continue;
+      }
+      calls.push_back(compiler.plan(size, Candidate{algorithm, protocol, 0}));
+    }
+  }
+  return calls;
+}
+
+// Messages that are counted before a call runs are what budgets and limits go by.
+TEST(ShippedTopologies, SendAboutAsManyMessagesAsAreCounted) {
+  int calls = 0;
+  for (const fs::path& file : shipped()) {
+    const Topology topology = load_topology(file);
+    const auto ranks = static_cast<Rank>(std::min<std::size_t>(topology.gpus().size(), 16));
+    if (ranks < 2) continue;
+    const CallCompiler compiler({&topology, calibration_for(topology), Collective::all_reduce,
+                                 RunSpec{}, first_gpus(topology, ranks)});
+    for (const CompiledCall& call : calls_of_nccl(compiler)) {
+      const double counted = effort_of(execution_of(call)).whole;
+      const auto sent = static_cast<double>(simulate(call, {.exact = true}).transfers);
+      EXPECT_NEAR(counted, sent, 0.25 * sent)
+          << file.stem() << ": " << call.algorithm << " " << to_string(call.protocol);
+      ++calls;
+    }
+  }
+  EXPECT_GE(calls, 500);
 }
 
 /// What NCCL's search sees of a machine: its first host and whether there are more.

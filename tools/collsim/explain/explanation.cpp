@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -27,8 +28,9 @@ constexpr std::size_t max_resources = 8;
 constexpr double max_messages = 1.5e6;
 constexpr std::uint32_t threads_per_warp = 32;
 
-CandidateTime candidate_time(const CompiledCall& call, Predictor& predictor, const Candidate& pair,
-                             bool considered) {
+/// `known`: its time, where it is.
+CandidateTime candidate_time(const CompiledCall& call, Predictor& others, const Candidate& pair,
+                             bool considered, std::optional<Seconds> known) {
   const Nccl& nccl = *call.compiler->nccl();
   CandidateTime candidate;
   candidate.algorithm = pair.algorithm;
@@ -43,19 +45,16 @@ CandidateTime candidate_time(const CompiledCall& call, Predictor& predictor, con
   if (const auto reason = why_no_nccl_plan(call.plan().collective, pair.algorithm)) {
     candidate.why_not = "not simulated";
   } else {
-    candidate.simulated = predictor.predict(call.size, pair).time;
+    candidate.simulated = known ? *known : others.predict(call.size, pair).time;
   }
   return candidate;
 }
 
-/// What NCCL does not choose is there to be compared with: a smaller call may tell it.
-std::vector<CandidateTime> candidates_of(const CompiledCall& call, Predictor& chosen,
-                                         const Method& method) {
+/// `others` predicts what is not chosen.
+std::vector<CandidateTime> candidates_of(const CompiledCall& call, Seconds time_of_chosen,
+                                         Predictor others) {
   std::vector<CandidateTime> candidates;
   if (!call.nccl_choice) return candidates;
-  Method of_others = method;
-  of_others.budget.max_messages = max_messages;
-  Predictor others = chosen.by(of_others);
   const CallCompiler& compiler = *call.compiler;
   for (const NcclAlgorithm algorithm : all_nccl_algorithms) {
     for (const Protocol protocol : all_nccl_protocols) {
@@ -63,8 +62,8 @@ std::vector<CandidateTime> candidates_of(const CompiledCall& call, Predictor& ch
           compiler.nccl()->estimate(*compiler.nccl_function(), algorithm, protocol, call.size);
       const bool is_chosen = call.nccl_choice->algorithm == algorithm && call.protocol == protocol;
       CandidateTime candidate =
-          candidate_time(call, is_chosen ? chosen : others, {algorithm, protocol, time.value_or(0)},
-                         time.has_value());
+          candidate_time(call, others, {algorithm, protocol, time.value_or(0)}, time.has_value(),
+                         is_chosen ? std::optional(time_of_chosen) : std::nullopt);
       candidate.chosen = is_chosen;
       candidates.push_back(std::move(candidate));
     }
@@ -320,7 +319,10 @@ Explanation explain(const CallCompiler& compiler, Bytes size, Engine engine) {
   const CompiledCall call = predictor.compiler().plan(size);
   Explanation explanation;
   explanation.prediction = predictor.predict(size);
-  explanation.candidates = candidates_of(call, predictor, method);
+  // What NCCL does not choose is there to be compared with: a smaller call may tell it.
+  method.budget.max_messages = max_messages;
+  explanation.candidates =
+      candidates_of(call, explanation.prediction.time, predictor.by(std::move(method)));
   explanation.shape = shape_of(call, explanation.prediction.channels);
   explain_by_timeline(predictor.representative(size, max_messages), call, engine, explanation);
   explanation.busiest = busiest_resources(call, explanation.prediction.time);

@@ -494,7 +494,7 @@ $('form').addEventListener('submit', (event) => {
 });
 $('cancel').onclick = cancel;
 $('chosen').onchange = () => take($('chosen').files);
-$('licences').onclick = async () => 
+$('licences').onclick = async () =>
   showAnswer(openPanes(1)[0], { code: 0, out: await (await unpacked('notices')).text(), err: '', written: [] }, '');
 addEventListener('keydown', (event) => { if (event.key === 'Escape') cancel(); });
 addEventListener('hashchange', questionOfAddress);
