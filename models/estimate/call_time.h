@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "sim/cost/slice_cost.h"
+#include "sim/execution/data_partition.h"
 #include "sim/plan/protocol.h"
 #include "sim/topologies/topology.h"
 
@@ -25,6 +26,10 @@ struct HopClass {
   double receives = 0;
   double before = 0;  ///< of one primitive, that the thread sends first
   bool has_proxy() const { return sends > 0; }
+  /// Of two ends whose buffers hold so many each.
+  std::uint32_t slices_ahead(std::uint32_t credits) const {
+    return has_proxy() ? credits : collsim::slices_ahead(credits, kind);
+  }
   /// What each of those who share it has while the others send that part of the time.
   double share(double others_busy) const {
     return capacity / (synchronous_users + others_busy * other_users);
@@ -82,7 +87,7 @@ struct PipelineCall {
   std::uint32_t loops = 0;
   double full = 0;  ///< bytes of a chunk in all loops but the last,
   double last = 0;  ///< and in the last
-  double credits = 8;
+  std::uint32_t credits = 8;
   const ProxyConstants* proxy = nullptr;  ///< where the CPU carries what goes over a network
   bool synchronized = false;  ///< whether nothing gets thread blocks out of step with each other
 };

@@ -108,7 +108,7 @@ class StepTime {
   /// No primitive takes less: a sender waits for the slot of the slice that lies its credits back.
   double credit_cycle(const Slices& slices, const RingPlace& place) const {
     return (slices.round_trip + alpha(place)) * setting_.chunking.slices /
-           setting_.chunking.credits;
+           place.hop.slices_ahead(setting_.chunking.credits);
   }
   /// Nor what all who share its link put on it.
   static double link_cycle(const Slices& slices, const RingPlace& place) {

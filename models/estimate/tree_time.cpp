@@ -205,8 +205,8 @@ double TreeTime::period(double chunk) const {
       longest = std::max(longest, up.wire * (first_hop.synchronous_users + first_hop.other_users) /
                                       first_hop.capacity);
     }
-    longest =
-        std::max(longest, (up.head + alpha(first_hop) + up.slice.occupancy()) / call_.credits);
+    longest = std::max(longest, (up.head + alpha(first_hop) + up.slice.occupancy()) /
+                                    first_hop.slices_ahead(call_.credits));
     if (place.root) continue;
     const LaneTime down = lane(place, down_lane, chunk, place.down, 1);
     longest = std::max(longest, down.proxy);

@@ -72,6 +72,7 @@ class LayoutBuilder {
   CallLayout build();
 
  private:
+  void reserve_workers();
   void add_capacities();
   void add_channel(std::uint32_t channel);
   void add_thread_blocks(std::uint32_t channel, const std::vector<LinkKind>& kinds);
@@ -115,10 +116,24 @@ CallLayout LayoutBuilder::build() {
   // The events may name channels that a small call leaves out.
   layout_.first_fifos.assign(execution_.plan.channels(), no_fifo);
   layout_.thread_blocks.resize(execution_.plan.channels());
+  reserve_workers();
   for (std::uint32_t channel = 0; channel < partition.channels(); ++channel) {
     if (partition.loops(channel) > 0) add_channel(channel);
   }
   return std::move(layout_);
+}
+
+/// A rack of 72 GPUs whose switches add up has 200,000: growing would take twice their memory.
+void LayoutBuilder::reserve_workers() {
+  std::size_t workers = 0;
+  for (std::uint32_t channel = 0; channel < execution_.partition.channels(); ++channel) {
+    if (execution_.partition.loops(channel) == 0) continue;
+    const Schedule& schedule = execution_.plan.schedule(channel);
+    for (Rank rank = 0; rank < schedule.participants(); ++rank) {
+      workers += lanes_in_use(schedule, rank);
+    }
+  }
+  layout_.workers.reserve(workers);
 }
 
 void LayoutBuilder::add_capacities() {
@@ -177,6 +192,8 @@ void LayoutBuilder::add_fifos(std::uint32_t channel) {
     fifo.route = draft_.add_route(route);
     fifo.route_is_free = route.empty();
     fifo.alpha = alpha_of(execution_, costs_, schedule, connections[i], wires[i]);
+    const std::uint32_t credits = execution_.partition.chunking().credits;
+    fifo.credits = execution_.partition.is_nccl() ? slices_ahead(credits, wires[i].kind) : credits;
     layout_.fifos.push_back(fifo);
     if (!wires[i].network.empty()) {
       add_proxy(static_cast<FifoId>(layout_.fifos.size() - 1), connections[i], wires[i]);

@@ -22,7 +22,8 @@ namespace collsim {
 struct Fifo {
   std::uint32_t sent_slices = 0;
   std::uint32_t freed_slices = 0;
-  std::int64_t pending = 0;  ///< arrived and not taken
+  std::uint32_t credits = 0;  ///< slices that its sender may be ahead, where it has no proxy
+  std::int64_t pending = 0;   ///< arrived and not taken
   WorkerId sender = no_worker;
   WorkerId receiver = no_worker;
   RouteId route = 0;

@@ -30,6 +30,13 @@ struct Chunking {
   bool operator==(const Chunking&) const = default;
 };
 
+/// Slices of NCCL that a sender may be ahead of its receiver, where a buffer holds `credits` and no
+/// proxy copies: a connection over a network has a buffer at each end (src/transport/net.cc), any
+/// other one has only the receiver's (src/transport/p2p.cc).
+constexpr std::uint32_t slices_ahead(std::uint32_t credits, LinkKind kind) {
+  return kind == LinkKind::network ? 2 * credits : credits;
+}
+
 /// The bytes of one call, cut for a plan: which channels run, how often they loop, how large every
 /// chunk and slice is.
 class DataPartition {

@@ -47,7 +47,6 @@ class Executor final : public RunningCall {
         startup_(execution.startup()),
         fabric_(fabric),
         timeline_(timeline),
-        credits_(execution.partition.chunking().credits),
         slices_(execution.partition.chunking().slices),
         proxies_(execution.cost.proxy, cost_.wire_factor, fabric),
         call_(put_on(fabric)),
@@ -153,7 +152,6 @@ class Executor final : public RunningCall {
   const Seconds startup_;  // of each call
   Fabric& fabric_;
   Timeline* timeline_;
-  const std::uint32_t credits_;
   const std::uint32_t slices_;  // of a chunk
   Proxies proxies_;
   CallLayout call_;
@@ -220,7 +218,7 @@ ExecutionResult Executor::result() {
 
 void Executor::fail() const {
   if (execution_.events != nullptr && !execution_.events->empty()) {
-    throw hang_of(call_, credits_);
+    throw hang_of(call_);
   }
   throw std::logic_error(fmt::format("{} of {} programs never ended: the plan deadlocks",
                                      call_.workers.size() - finished_, call_.workers.size()));
@@ -240,7 +238,7 @@ bool Executor::credits_are_there(const Worker& worker) const {
   for (const FifoId id : call_.fifos_of(worker, worker.current().send_group)) {
     const Fifo& fifo = call_.fifos[id];
     const bool has_slot = fifo.proxy ? proxies_.has_slot(*fifo.proxy, fifo.sent_slices)
-                                     : fifo.sent_slices < fifo.freed_slices + credits_;
+                                     : fifo.sent_slices < fifo.freed_slices + fifo.credits;
     if (!has_slot) return false;
   }
   return true;

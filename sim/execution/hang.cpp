@@ -25,7 +25,7 @@ const Fifo& fifo_of(const CallLayout& layout, const Worker& worker, ConnectionId
   return layout.fifos[layout.fifo_of.empty() ? id : layout.fifo_of[id]];
 }
 
-std::string what_is_awaited(const CallLayout& layout, const Worker& worker, std::uint32_t credits) {
+std::string what_is_awaited(const CallLayout& layout, const Worker& worker) {
   const Primitive& primitive = worker.current();
   const Schedule& schedule = *worker.schedule;
   const auto connections = schedule.connections();
@@ -40,7 +40,7 @@ std::string what_is_awaited(const CallLayout& layout, const Worker& worker, std:
   }
   for (const ConnectionId peer : worker.peers(primitive.send_group)) {
     const Fifo& fifo = fifo_of(layout, worker, peer);
-    if (fifo.sent_slices < fifo.freed_slices + credits && !fifo.proxy) continue;
+    if (fifo.sent_slices < fifo.freed_slices + fifo.credits && !fifo.proxy) continue;
     return fmt::format("room at {}", participant_name(schedule, connections[peer].dst));
   }
   return "its turn";
@@ -48,7 +48,7 @@ std::string what_is_awaited(const CallLayout& layout, const Worker& worker, std:
 
 }  // namespace
 
-HangError hang_of(const CallLayout& layout, std::uint32_t credits) {
+HangError hang_of(const CallLayout& layout) {
   const Worker* first = nullptr;
   std::size_t all = 0;
   std::size_t waiting = 0;
@@ -64,7 +64,7 @@ HangError hang_of(const CallLayout& layout, std::uint32_t credits) {
                       "programs never end",
                       first->primitive + 1, first->program.size(),
                       participant_name(*first->schedule, first->rank), first->channel,
-                      what_is_awaited(layout, *first, credits), waiting, all)};
+                      what_is_awaited(layout, *first), waiting, all)};
 }
 
 }  // namespace collsim

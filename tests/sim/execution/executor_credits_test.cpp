@@ -10,7 +10,9 @@
 #include "sim/execution/data_partition.h"
 #include "sim/execution/executor.h"
 #include "sim/fabric/native_fabric.h"
+#include "sim/nccl/nccl_plan.h"
 #include "tests/support/machines.h"
+#include "tests/support/nccl_channels.h"
 
 namespace collsim {
 namespace {
@@ -49,6 +51,27 @@ TEST(ExecutorCredits, a_ring_with_one_credit_is_reported_as_a_deadlock) {
   NativeFabric fabric;
   EXPECT_THROW(execute({plan, partition, wiring, cost, Protocol::simple}, fabric),
                std::logic_error);
+}
+
+// NCCL broadcasts 16 MiB from one rank to another as 32 slices of 512 KiB. Each is 52.4288 us on a
+// link of 10 GB/s and makes room 1,000 us after that. A buffer holds 8. Between GPUs 8 slices leave
+// every 1,052.4288 us: the last, the eighth of the fourth group, leaves after 3 of these and 7
+// slices. A network has a buffer at each end: the last is the 16th of the second group.
+TEST(ExecutorCredits, a_network_has_a_buffer_at_each_end) {
+  const auto channels = test::one_node_channels(2, 1);
+  const Plan plan = make_nccl_plan(Collective::broadcast, NcclAlgorithm::ring, channels, 1);
+  const NcclCall call{
+      .size = {16 << 20}, .algorithm = NcclAlgorithm::ring, .protocol = Protocol::simple};
+  const DataPartition partition = DataPartition::nccl(plan, call);
+  Wiring wiring = test::switch_wiring(plan, gigabytes_per_second(10), microseconds(1000));
+  const auto time_over = [&](LinkKind kind) {
+    for (Wire& wire : wiring.wires.front()) wire.kind = kind;
+    const Calibration cost;
+    NativeFabric fabric;
+    return execute({plan, partition, wiring, cost, Protocol::simple}, fabric).time.value * 1e6;
+  };
+  EXPECT_NEAR(time_over(LinkKind::nvlink), 4 * 1052.4288 + 7 * 52.4288, 1e-3);
+  EXPECT_NEAR(time_over(LinkKind::network), 2 * 1052.4288 + 15 * 52.4288, 1e-3);
 }
 
 }  // namespace
