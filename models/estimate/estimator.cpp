@@ -441,8 +441,10 @@ Prediction Estimator::States::through_states(const InState& in_state) const {
 /// The formula knows links alone, and takes longer than what they carry for a rest: latencies,
 /// costs per slice, filling the pipeline. Where host memory is what limits, its time counts, and
 /// half of that rest: the other half passes while host memory works. The whole plan, which adds up
-/// what it takes to fill, is never exceeded. That it is half is a choice (docs/estimate.md).
+/// what it takes to fill, is never exceeded; of more messages it is not known, since its longest
+/// chain takes seconds, and a GB, to follow. That it is half is a choice (docs/estimate.md).
 constexpr double rest_beside_memory = 0.5;
+constexpr double max_messages_followed = 1e6;
 
 Prediction Estimator::States::estimate_laid_out(const CompiledCall& call,
                                                 const NcclDecision& decision) {
@@ -450,9 +452,11 @@ Prediction Estimator::States::estimate_laid_out(const CompiledCall& call,
   links_alone.own_wiring = nullptr;  // the layout's, in which host memory has no limit
   const Seconds form = estimate(call.size, decision).time;
   const Seconds rest = form - collsim::outline(links_alone).floor.largest();
-  Prediction prediction = estimate_by_plan(call);
+  const bool is_followed = effort_of(execution_of(call)).whole <= max_messages_followed;
+  Prediction prediction = is_followed ? estimate_by_plan(call) : collsim::outline(call);
   const Seconds through_memory = prediction.floor.largest() + rest_beside_memory * rest;
-  prediction.time = std::max(form, std::min(prediction.time, through_memory));
+  const Seconds time = is_followed ? std::min(prediction.time, through_memory) : through_memory;
+  prediction.time = std::max(form, time);
   clamp_to(prediction, std::max(prediction.bounds.largest(), prediction.floor.largest()));
   return prediction;
 }
