@@ -65,7 +65,7 @@ struct Prediction {
 // its bounds and the model's floor: one that is below (by more than rounding) is a bug of ours and
 // throws std::logic_error.
 
-/// By simulation. Throws HangError where a fault keeps the call from ever ending.
+/// Predicts by simulation. Throws HangError where a fault keeps the call from ever ending.
 Prediction simulate(const CompiledCall& call, const SimulationOptions& options = {});
 /// How long each of several calls takes on one machine that are launched at one instant, as one
 /// execution of all (execute_at_once()): message by message, with what host memory carries while
@@ -74,8 +74,8 @@ std::vector<Seconds> simulate_at_once(std::span<const CompiledCall> calls);
 /// By the analytic model that looks at the whole plan: of a textbook's schedule, and where there
 /// are faults or measured host memory. A Predictor answers for all.
 Prediction estimate_by_plan(const CompiledCall& call);
-/// For an approximation, which may come out below a limit that no run can beat: the limit then
-/// counts in its place. What is simulated or exact is checked instead.
+/// Raises an approximation, which may come out below a limit that no run can beat, to that limit.
+/// What is simulated or exact is checked instead.
 void clamp_to(Prediction& prediction, Seconds limit);
 /// What is known without a time.
 Prediction outline(const CompiledCall& call);

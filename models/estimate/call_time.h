@@ -35,9 +35,9 @@ struct HopClass {
   bool operator==(const HopClass&) const = default;
 };
 
-/// From a slice in the sender's buffer until it is in the receiver's, the wire's latency aside:
-/// both threads, and the network between them (docs/cost-model.md), where the others who share it
-/// send that part of the time.
+/// The seconds from a slice in the sender's buffer until it is in the receiver's, the wire's
+/// latency aside: both threads, and the network between them (docs/cost-model.md), where the others
+/// who share it send that part of the time.
 inline double proxy_delay(const HopClass& hop, const ProxyConstants& proxy, double wire,
                           double others_busy = 1) {
   const double rate = std::min(proxy_rate(proxy, wire).value, hop.network_share(others_busy));

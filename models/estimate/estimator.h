@@ -23,7 +23,7 @@ class Estimator {
   Estimator(const Estimator&) = delete;
   Estimator& operator=(const Estimator&) = delete;
 
-  /// For what runs for a size.
+  /// Estimates what runs for a size.
   Prediction estimate(Bytes size);
   /// The same had NCCL chosen that pair.
   Prediction estimate(Bytes size, const Candidate& candidate);

@@ -20,7 +20,7 @@ namespace collsim {
 struct LaidTree {
   std::vector<std::vector<Rank>> children;  ///< by rank
   std::vector<Rank> farthest;               ///< by rank: of the leaves below it
-  /// By rank, the hops to its parent and back; no_hop where they are not looked at.
+  /// The hops of each rank to its parent and back; no_hop where they are not looked at.
   std::vector<LaidHops::Id> up;
   std::vector<LaidHops::Id> down;
 };

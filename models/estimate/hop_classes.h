@@ -23,8 +23,8 @@ struct UsedChannels {
   double weight(std::uint32_t channel) const { return channel + 1 == count ? of_last : 1; }
 };
 
-/// Those of a cut. The share of the last is rounded to quarters, so that there are few different
-/// ones; among many channels it does not count.
+/// The channels of a cut. The share of the last is rounded to quarters, so that there are few
+/// different ones; among many channels it does not count.
 UsedChannels used_channels(const NcclChunking& cut);
 
 /// Whether hops are of one class, but for rounding.
@@ -40,7 +40,7 @@ class HopClasses {
   HopClasses(const LaidHops& hops, const UsedChannels& channels,
              const std::vector<std::uint32_t>& schedules);
 
-  /// Of the links that they use.
+  /// The kinds of links that the hops use.
   const std::set<LinkKind>& kinds() const { return kinds_; }
   HopClass of(Id hop) const { return hops_of_[hop].healthy; }
   /// The same on a machine with faults.

@@ -36,7 +36,7 @@ std::vector<Rank> ranks_on(const CallSpec& spec, const std::vector<DeviceId>& gp
 /// The call on those of its ranks, in that order; rank 0 is the root where that is not among them.
 CallSpec call_of_ranks(CallSpec spec, const std::vector<Rank>& kept);
 
-/// As many bytes for each rank of `small` as `size` has for each of `ranks`.
+/// The size that gives each rank of `small` as many bytes as `size` gives each of `ranks`.
 Bytes size_for(const CallCompiler& small, Bytes size, Rank ranks);
 
 }  // namespace collsim

@@ -58,7 +58,7 @@ struct Corrections {
 struct ProtocolConstants {
   /// Once per call, on top of Calibration::launch.
   Seconds setup;
-  /// And for each warp of the thread block.
+  /// The time that each warp of the thread block adds to `setup`.
   Seconds setup_per_warp;
   /// Time from the last byte on the wire until the peer sees it, by the kind of the slowest link on
   /// the way; on top of the links' own latency.
@@ -136,8 +136,8 @@ struct NvlsConstants {
   /// loads from all GPUs what one of them asks for: requests and answers go on the links beside the
   /// data, which a ring only writes.
   std::optional<double> efficiency;
-  /// In place of Simple's step: a slice is ready when the flags of all GPUs of the node are there,
-  /// and is handed on to all of them.
+  /// The step of a slice, in place of Simple's: a slice is ready when the flags of all GPUs of the
+  /// node are there, and is handed on to all of them.
   std::optional<Seconds> step;
 };
 
@@ -156,8 +156,9 @@ struct Calibration {
   bool wants_host_transport = false;
   std::string over_tcp;  ///< calibration of the same machines when hosts talk TCP; may be empty
   Seconds launch;        ///< once per call
-  /// And for each doubling of its thread blocks: the last one to begin, and to end, is what counts
-  /// (recordings/h200x4/nvlink.yaml, as many bytes on each of 1 to 16 channels).
+  /// The time that each doubling of the call's thread blocks adds to `launch`: the last one to
+  /// begin, and to end, is what counts (recordings/h200x4/nvlink.yaml, as many bytes on each of 1
+  /// to 16 channels).
   Seconds launch_per_doubling;
   /// What takes the place of `launch` in a CUDA graph; not known: the same.
   std::optional<Seconds> graph_launch;
@@ -205,7 +206,7 @@ struct Calibration {
   /// The costs of calls in which NVSwitches add up: theirs in place of those between GPUs. Where a
   /// thread block works with slower links, too, its step is the longer of the two.
   Calibration of_nvls() const;
-  /// At least as fast as any thread block: for bounds.
+  /// Constants at least as fast as those of any thread block with this protocol: for bounds.
   ProtocolConstants fastest(Protocol protocol) const;
 };
 

@@ -154,7 +154,8 @@ inline double gain_of_lanes(const ProtocolConstants& cost) {
   return 1 + cost.corrections.overlap;
 }
 
-/// From the last byte on the wire until the peer sees it, over such links; on top of their latency.
+/// The time from the last byte on the wire until the peer sees it, over such links; on top of their
+/// latency.
 inline Seconds message_alpha(const ProtocolConstants& cost, LinkKind kind, bool several_peers) {
   const Seconds alpha = cost.alpha[static_cast<std::size_t>(kind)];
   return several_peers ? alpha + cost.corrections.multi_peer : alpha;
@@ -225,9 +226,9 @@ struct SliceTime {
 
   /// How long it keeps the thread block.
   double occupancy() const { return before + moving + after; }
-  /// Until something of it is under way to the peer.
+  /// The time until something of the slice is under way to the peer, in seconds.
   double head() const { return before + first; }
-  /// Until all of it is.
+  /// The time until all of the slice is under way, in seconds.
   double sent() const { return before + moving; }
 };
 

@@ -54,7 +54,8 @@ struct CallLayout {
   std::vector<Fifo> fifos;
   std::vector<FifoId> first_fifos;    ///< by channel; no_fifo: it is idle
   std::vector<FifoId> fifo_of_proxy;  ///< by ProxyId
-  /// By channel and rank or agent; where lanes share one.
+  /// Thread blocks that lanes share, by channel and by rank or agent; nothing where lanes share
+  /// none.
   std::vector<std::vector<std::optional<ThreadBlock>>> thread_blocks;
   /// The FIFOs of every channel's peer groups, group after group; see fifos_of().
   std::vector<FifoId> listed;
@@ -88,7 +89,7 @@ std::uint32_t lanes_in_use(const Schedule& schedule, Rank rank);
 CallLayout lay_out(const Execution& execution, const ThreadBlockCosts& costs, FabricDraft& draft,
                    Proxies& proxies);
 
-/// Until the first byte of a message has come over the wire.
+/// The time until the first byte of a message has come over the wire.
 Seconds alpha_of(const Execution& execution, const ThreadBlockCosts& costs,
                  const Schedule& schedule, const Connection& connection, const Wire& wire);
 

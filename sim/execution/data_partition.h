@@ -70,7 +70,7 @@ class DataPartition {
             (share.elements_before(first + chunks.count) - share.elements_before(first))};
   }
 
-  /// Of all loops of a channel; of a textbook's cut.
+  /// The bytes of all loops of a channel; only of a textbook's cut.
   Bytes bytes_of(std::uint32_t channel) const {
     const Share& share = shares_[channel];
     return {element_size_.count * share.elements_before(std::int64_t{share.loops} * share.chunks)};

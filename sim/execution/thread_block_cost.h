@@ -114,7 +114,7 @@ inline Seconds cost_before(const Worker& worker) {
                       !has_rounds && passes_on(worker));
 }
 
-/// And what it pays when its peers have the slice's data.
+/// The time that a worker pays when its peers have the slice's data.
 inline Seconds cost_after(const Worker& worker) {
   if (worker.is_agent || !worker.ends_slice()) return {};
   return slice_after(worker.setting, worker.slice_bytes > 0, passes_on(worker));

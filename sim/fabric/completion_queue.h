@@ -16,7 +16,7 @@ class CompletionQueue {
   /// The least time. Not when empty.
   double time() const { return heap_.front().time; }
   FlowId front() const { return heap_.front().flow; }
-  /// From now on the flow has this time.
+  /// Sets the time at which the flow will be over.
   void set(FlowId flow, double time);
   /// Nothing where the flow has no time.
   void remove(FlowId flow);

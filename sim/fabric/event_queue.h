@@ -48,7 +48,7 @@ class EventQueue {
     std::uint32_t bucket = 0;
   };
 
-  /// Without branches: in a heap they would be guessed wrong half of the time.
+  /// Compares without branches: in a heap they would be guessed wrong half of the time.
   static bool earlier(const HeapEntry& a, const HeapEntry& b) {
     return static_cast<bool>(
         static_cast<int>(a.time < b.time) |

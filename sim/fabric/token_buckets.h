@@ -21,10 +21,11 @@ class TokenBuckets {
   double peak(ResourceId resource) const;
   /// A new shaper, whose bucket is empty.
   void set_sustained(ResourceId resource, double sustained, double now);
-  /// From now on its flows use this much. When it will be empty; infinite: never.
+  /// Notes that the resource's flows use this much from now on. Returns when its bucket will be
+  /// empty; infinite: never.
   double use(ResourceId resource, double used, double now);
   void run_empty(ResourceId resource, double now);
-  /// When it will be empty if it is used as it is now.
+  /// When the bucket will be empty if it is used as it is now.
   double empty_at(ResourceId resource) const { return buckets_[resource].empty_at; }
 
  private:

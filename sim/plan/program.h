@@ -59,7 +59,7 @@ class RunList {
 /// any number of ranks has a handful of runs.
 class Program {
  public:
-  /// Where a reader stands.
+  /// The place of a reader in the program.
   class Iterator {
    public:
     using iterator_category = std::input_iterator_tag;

@@ -38,7 +38,8 @@ struct StepTransfer {
 struct Step {
   std::string phase;  ///< of its messages; "a + b" where phases overlap
   std::vector<StepTransfer> transfers;
-  /// After the step: [participant * chunks + chunk]. Of a switch agent: what it has passed on last.
+  /// The contributions after the step: [participant * chunks + chunk]. A switch agent has what it
+  /// has passed on last.
   std::vector<Contributions> buffers;
   std::vector<std::int32_t> values;  ///< the same as numbers, added as the plan adds
 };

@@ -30,7 +30,7 @@ class NetworkPaths {
   /// to it, and by one from there on. Empty where there is none that crosses no cable twice.
   std::vector<LinkId> path_over(DeviceId from, DeviceId to, std::uint32_t over,
                                 std::uint64_t index);
-  /// Of the fabric.
+  /// The number of the fabric's switches.
   std::uint32_t switch_count() const;
 
  private:
