@@ -60,8 +60,7 @@ struct CompiledCall {
   std::uint32_t warps = 0;                 ///< of a thread block
   std::string algorithm;                   ///< as reports name it
   std::optional<Candidate> nccl_choice{};  ///< where NCCL tunes the call
-  /// The wiring in place of the layout's where capacities depend on the call: what host memory
-  /// carries.
+  /// The wiring where capacities depend on the call: what host memory carries.
   std::shared_ptr<const Wiring> own_wiring{};
 
   const Plan& plan() const { return layout->plan; }

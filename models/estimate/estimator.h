@@ -25,7 +25,7 @@ class Estimator {
 
   /// Estimates what runs for a size.
   Prediction estimate(Bytes size);
-  /// The same had NCCL chosen that pair.
+  /// Estimates the time had NCCL chosen that pair.
   Prediction estimate(Bytes size, const Candidate& candidate);
   /// Whether NCCL's calls are laid out: through host memory, unless a small cluster says what.
   bool needs_plan() const;

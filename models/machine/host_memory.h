@@ -29,7 +29,7 @@ BytesPerSecond memory_rate(const MemoryConstants& cost, Bytes footprint);
 /// 2080 Ti with gen4 and gen3 reach the same shares (docs/transports.md).
 double both_ways_share(const MemoryConstants& cost, double in_turn);
 
-/// Of what a rank sends in a call, the share for which it receives as much without sending: in a
+/// The share of what a rank sends in a call for which it receives as much without sending: in a
 /// ring of two all, in one of many the first chunk of each loop. Lanes of a tree do both at once.
 double share_in_turn(const Plan& plan, const DataPartition& partition, Rank rank);
 

@@ -46,12 +46,12 @@ class Predictor {
   /// InputError where the call needs more memory than there is (require_memory()), HangError where
   /// a fault keeps it from ever ending.
   Prediction predict(Bytes size, const std::optional<Candidate>& given = {});
-  /// By formulas, whatever the method.
+  /// Estimates by formulas, whatever the method.
   Prediction estimate(Bytes size, const std::optional<Candidate>& given = {});
 
   /// Whether a small cluster stands for the whole.
   bool scales(Bytes size);
-  /// As ScaledCall has it. The Predictor must outlive it.
+  /// The call that stands for this one, as ScaledCall has it. The Predictor must outlive it.
   RepresentativeCall representative(Bytes size, double max_messages);
 
  private:

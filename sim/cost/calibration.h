@@ -156,9 +156,8 @@ struct Calibration {
   bool wants_host_transport = false;
   std::string over_tcp;  ///< calibration of the same machines when hosts talk TCP; may be empty
   Seconds launch;        ///< once per call
-  /// The time that each doubling of the call's thread blocks adds to `launch`: the last one to
-  /// begin, and to end, is what counts (recordings/h200x4/nvlink.yaml, as many bytes on each of 1
-  /// to 16 channels).
+  /// What each doubling of its thread blocks adds: the last one to begin, and to end, is what
+  /// counts (recordings/h200x4/nvlink.yaml, as many bytes on each of 1 to 16 channels).
   Seconds launch_per_doubling;
   /// What takes the place of `launch` in a CUDA graph; not known: the same.
   std::optional<Seconds> graph_launch;

@@ -201,8 +201,7 @@ inline constexpr std::array protocol_constants{
                      [](ProtocolConstants& of) -> double& { return of.alpha[3].value; }},
 };
 
-/// Constants of a protocol's thread blocks; they may differ by the kind of the slowest link that
-/// the blocks work with.
+/// Constants of a protocol's thread blocks; may differ by the kind of their slowest link.
 inline constexpr std::array thread_block_constants{
     ProtocolConstant{"step", Quantity::time, any_value, up_to(25), "serial time per slice", true,
                      [](ProtocolConstants& of) -> double& { return of.step.value; }},

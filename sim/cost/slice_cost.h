@@ -154,8 +154,7 @@ inline double gain_of_lanes(const ProtocolConstants& cost) {
   return 1 + cost.corrections.overlap;
 }
 
-/// The time from the last byte on the wire until the peer sees it, over such links; on top of their
-/// latency.
+/// The time from the last byte on the wire until the peer sees it, on top of the link's latency.
 inline Seconds message_alpha(const ProtocolConstants& cost, LinkKind kind, bool several_peers) {
   const Seconds alpha = cost.alpha[static_cast<std::size_t>(kind)];
   return several_peers ? alpha + cost.corrections.multi_peer : alpha;

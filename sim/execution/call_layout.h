@@ -54,8 +54,7 @@ struct CallLayout {
   std::vector<Fifo> fifos;
   std::vector<FifoId> first_fifos;    ///< by channel; no_fifo: it is idle
   std::vector<FifoId> fifo_of_proxy;  ///< by ProxyId
-  /// Thread blocks that lanes share, by channel and by rank or agent; nothing where lanes share
-  /// none.
+  /// Thread blocks that lanes share, by channel and by rank or agent; else nothing.
   std::vector<std::vector<std::optional<ThreadBlock>>> thread_blocks;
   /// The FIFOs of every channel's peer groups, group after group; see fifos_of().
   std::vector<FifoId> listed;

@@ -21,8 +21,7 @@ class TokenBuckets {
   double peak(ResourceId resource) const;
   /// A new shaper, whose bucket is empty.
   void set_sustained(ResourceId resource, double sustained, double now);
-  /// Notes that the resource's flows use this much from now on. Returns when its bucket will be
-  /// empty; infinite: never.
+  /// Sets what its flows use from now on. Returns when it will be empty; infinite: never.
   double use(ResourceId resource, double used, double now);
   void run_empty(ResourceId resource, double now);
   /// When the bucket will be empty if it is used as it is now.

@@ -38,8 +38,8 @@ struct StepTransfer {
 struct Step {
   std::string phase;  ///< of its messages; "a + b" where phases overlap
   std::vector<StepTransfer> transfers;
-  /// The contributions after the step: [participant * chunks + chunk]. A switch agent has what it
-  /// has passed on last.
+  /// What is held after the step: [participant * chunks + chunk]; by a switch, what it passed on
+  /// last.
   std::vector<Contributions> buffers;
   std::vector<std::int32_t> values;  ///< the same as numbers, added as the plan adds
 };

@@ -35,9 +35,8 @@ struct GraphDevice {
   BytesPerSecond port_rate{};  ///< that a NIC reports; 0: that of its network
   bool gpudirect = true;       ///< of a NIC: it reads and writes the memory of GPUs itself
   std::string card{};          ///< of a NIC that is one port of several: the card's name; or empty
-  /// Whether a switch adds up what several senders send and copies a message to many, on the way.
-  /// An NVSwitch with multicast does (NVLink SHARP, Hopper and later), and a network switch with
-  /// SHARP.
+  /// Whether a switch adds up what several senders send and copies a message to many: an NVSwitch
+  /// with multicast (NVLink SHARP, Hopper and later), a network switch with SHARP.
   bool reduces = false;
 };
 

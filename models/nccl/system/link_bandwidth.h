@@ -21,7 +21,7 @@ constexpr double pci_line_rate(double nccl_bandwidth) {
 /// One NVLink of a GPU of that compute capability.
 double nvlink_bandwidth(int compute_capability, NcclVersion version);
 
-/// Between two sockets of that kind.
+/// NCCL's bandwidth, in GB/s, between two sockets of that kind.
 double cpu_link_bandwidth(const NcclCpu& cpu, NcclVersion version);
 
 /// A CPU whose sockets NCCL would join at about `bandwidth`, or the best guess: for topologies that

@@ -21,7 +21,7 @@ class RunWatch {
   void begin(std::string what, double messages);
   /// It is over: its line goes.
   void end() { line_.clear(); }
-  /// For SimulationOptions. Throws InputError when the time is over.
+  /// The Watch for SimulationOptions. It throws InputError when the time is over.
   const Watch* watch() const { return &watch_; }
 
  private:

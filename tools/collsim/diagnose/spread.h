@@ -12,7 +12,7 @@
 
 namespace collsim {
 
-/// From here on calls are bound by bandwidth, and predictions are judged apart
+/// The size from which on calls are bound by bandwidth, and predictions are judged apart
 /// (models/data/trust.yaml).
 inline constexpr Bytes bandwidth_bound{16 << 20};
 
@@ -52,7 +52,7 @@ struct Spread {
   double rest = 0;                 ///< noise of sizes beyond the bands
   Outliers outliers{};
   Disturbed disturbed{};
-  /// Where eight of ten measured times lie, by what the data cross as well; may have no classes.
+  /// Ranges of eight of ten measured times, by what the data cross as well; may be empty.
   ErrorTable ranges{};
   bool knows_release = true;  ///< whether predictions are by the rules of the release that ran
 
@@ -60,10 +60,10 @@ struct Spread {
   /// Standard deviation of the prediction's error, as a logarithm: that of a normal distribution
   /// with the known median of absolute errors. Next to none for exact ones.
   double model_error(Trust trust, Bytes size) const;
-  /// By the range of such predictions, whose tenth and ninth tenth are these times 1.28; by
-  /// model_error() where the table has none.
+  /// The error by the range of such predictions, whose tenth and ninth tenth are these times 1.28;
+  /// by model_error() where the table has none.
   SidedError sided_error(Trust trust, std::string_view medium, Bytes size) const;
-  /// Of both together.
+  /// The standard deviation of noise and prediction together, as a logarithm.
   double total(Trust trust, Bytes size) const;
   /// How much slower than predicted a time may be and still be healthy, as a logarithm: nine of
   /// ten are no slower. By the range of such predictions; by the model's error where the table has
@@ -85,11 +85,11 @@ Spread widened(Spread spread, double times);
 /// whose sources find nothing wrong, the slowest have a third of what is expected by its rules.
 Spread of_other_release(Spread spread);
 
-/// Of models/data/trust.yaml, models/data/noise.yaml and models/data/errors.yaml. Throws
+/// Reads models/data/trust.yaml, models/data/noise.yaml and models/data/errors.yaml. Throws
 /// InputError.
 Spread load_spread();
 
-/// Where a predicted and a measured time stand.
+/// The call and size that a residual of a predicted and a measured time belongs to.
 struct ResidualPlace {
   Bytes size;
   Trust trust = Trust::guessed;
