@@ -52,7 +52,7 @@ std::optional<ErrorRange> error_range(const ErrorTable& table, Trust trust, std:
 /// logarithms of which eight of ten lie in the range, about its own middle.
 double typical_error(const ErrorRange& range);
 
-/// The same of calls of this size; 0 of exact predictions.
+/// The typical error of calls of this size; 0 of exact predictions.
 double typical_error(const ErrorTable& table, Trust trust, std::string_view medium, Bytes size);
 
 }  // namespace collsim

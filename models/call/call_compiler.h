@@ -89,8 +89,8 @@ class CallCompiler {
 
   /// What runs for a size.
   CompiledCall plan(Bytes size, LayoutCache* cache = nullptr) const;
-  /// The same had NCCL chosen that pair. Throws InputError where NCCL has no such plan, or does not
-  /// run the call under its rules.
+  /// What runs for a size had NCCL chosen that pair. Throws InputError where NCCL has no such plan,
+  /// or does not run the call under its rules.
   CompiledCall plan(Bytes size, const Candidate& candidate, LayoutCache* cache = nullptr) const;
 
   /// The sends and receives of an exchange that `sends` names, as if each of it had its share of
@@ -118,14 +118,14 @@ class CallCompiler {
   const Topology& topology() const { return *spec_.topology; }
   /// The calibration as it counts for this call: of messages, in a CUDA graph, over TCP.
   const Calibration& cost() const { return spec_.cost; }
-  /// The same, of what NVSwitches do or do not add up.
+  /// The calibration for an algorithm, of what NVSwitches do or do not add up.
   const Calibration& cost_of(std::optional<NcclAlgorithm> algorithm) const {
     return algorithm && adds_in_nvswitches(*algorithm) ? nvls_cost_ : cost();
   }
   const Calibration& cost_of(const Plan& plan) const {
     return adds_in_nvswitches(plan) ? nvls_cost_ : cost();
   }
-  /// The same for another calibration, NVSwitches that add up aside.
+  /// What another calibration comes to for this call, NVSwitches that add up aside.
   Calibration cost_of(const Calibration& cost) const;
   const Placement& placement() const { return placement_; }
   Rank ranks() const { return placement_.ranks(); }

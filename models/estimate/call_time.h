@@ -60,8 +60,9 @@ inline double middle_of(double loops) {
   return loops / 3;
 }
 
-/// How long a call takes without what comes before its first slice, and what keeps the busiest rank
-/// busy of it: where calls follow each other, only that is between them. In seconds.
+/// The time of a call without what comes before its first slice, and the time that its busiest rank
+/// is busy with it, in seconds: where calls follow each other, the latter is what lies between
+/// them.
 struct FormulaTime {
   double total = 0;
   double busy = 0;

@@ -27,7 +27,8 @@ class Estimator {
   Prediction estimate(Bytes size);
   /// Estimates the time had NCCL chosen that pair.
   Prediction estimate(Bytes size, const Candidate& candidate);
-  /// Whether NCCL's calls are laid out: through host memory, unless a small cluster says what.
+  /// Whether the estimate lays NCCL's calls out: through host memory, unless a small cluster
+  /// answers.
   bool needs_plan() const;
 
  private:

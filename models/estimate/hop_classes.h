@@ -14,7 +14,7 @@
 
 namespace collsim {
 
-/// The channels that a call uses: the first so many, of which the last may carry less than the
+/// The channels that a call uses: the first `count`, of which the last may carry less than the
 /// others.
 struct UsedChannels {
   std::uint32_t count = 0;
@@ -43,7 +43,7 @@ class HopClasses {
   /// The kinds of links that the hops use.
   const std::set<LinkKind>& kinds() const { return kinds_; }
   HopClass of(Id hop) const { return hops_of_[hop].healthy; }
-  /// The same on a machine with faults.
+  /// The class of a hop on a machine with faults.
   HopClass of(Id hop, const LinkConditions& now) const;
 
  private:

@@ -20,7 +20,7 @@ enum class Likeness : std::uint8_t {
   near,
 };
 
-/// The call on so many of a cluster's ranks (whole nodes, at least two), that it is extrapolated
+/// The call on `ranks` of a cluster's ranks (whole nodes, at least two), that it is extrapolated
 /// from: on the first nodes, or, where faults are, on the nodes that they touch and on neighbours
 /// of theirs; of a textbook's call half of them are the last nodes, since its hops have no NICs of
 /// their own. A touched node takes the place at which it has as many children in both of NCCL's

@@ -18,10 +18,10 @@ namespace collsim {
 /// h = exp(-(1 - h) footprint / cache): only misses replace anything.
 double cached_share(double footprint, Bytes cache);
 
-/// What a node's host memory carries, all its GPUs together, while their buffers there have so many
-/// bytes. They are filled in turn, so that of those that outgrow the cache ever fewer are still in
-/// it when their turn comes (cached_share()), as measured on two H200 hosts (recordings/h200x4,
-/// recordings/h200.csv).
+/// What a node's host memory carries, all its GPUs together, while their buffers there have
+/// `footprint` bytes. They are filled in turn, so that of those that outgrow the cache ever fewer
+/// are still in it when their turn comes (cached_share()), as measured on two H200 hosts
+/// (recordings/h200x4, recordings/h200.csv).
 BytesPerSecond memory_rate(const MemoryConstants& cost, Bytes footprint);
 
 /// What a PCIe link carries both ways, as a share of its bandwidth, where that share of what a GPU

@@ -34,10 +34,10 @@ class Predictor {
   Predictor(Predictor&&) = delete;
   Predictor& operator=(Predictor&&) = delete;
 
-  /// The same call by another method. What formulas find of hops is shared by all that are made of
-  /// one by by() and with_faults(): each thread needs one of its own.
+  /// Predicts this call by another method. What formulas find of hops is shared by all that are
+  /// made of one by by() and with_faults(): each thread needs one of its own.
   Predictor by(Method method) const;
-  /// The same call with other faults of its machine, of which NCCL knows nothing.
+  /// Predicts this call with other faults of its machine, of which NCCL knows nothing.
   Predictor with_faults(MachineFaults faults) const;
 
   const CallCompiler& compiler() const { return model_.compiler(); }

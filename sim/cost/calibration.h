@@ -124,7 +124,7 @@ struct MemoryConstants {
   /// What PCIe links carry to and from host memory while thread blocks receive and send on at once,
   /// as a share of what the topology says of both ways together.
   double at_once = 1;
-  /// The same while they send and receive in turn: ranks keep step, so that now the one way lies
+  /// Their share while they send and receive in turn: ranks keep step, so that now the one way lies
   /// idle, then the other.
   double in_turn = 1;
 };
@@ -197,7 +197,7 @@ struct Calibration {
   }
   /// The costs of sends and receives: theirs in place of the collectives'.
   Calibration of_messages() const;
-  /// The same where every GPU of an NVSwitch sends to several others at once: a message waits
+  /// The costs where every GPU of an NVSwitch sends to several others at once: a message waits
   /// behind others, which wait for their receivers (head-of-line blocking).
   Calibration of_mixed_messages() const;
   /// The costs of calls in a CUDA graph, which no CPU issues one by one.

@@ -79,7 +79,7 @@ struct LaneSetting {
   double speed = 1;         ///< of the rank when it moves data, 1 as it should be
 };
 
-/// The lane with so many of its thread block's warps; a lane of no warps moves slices whole.
+/// The lane with that many of its thread block's warps; a lane of no warps moves slices whole.
 LaneSetting lane_setting(const ProtocolConstants& cost, Protocol protocol,
                          std::uint32_t warps_of_block, std::uint32_t warps_of_lane);
 
@@ -182,8 +182,8 @@ inline bool has_thread_blocks(const ProtocolConstants& cost) {
          cost.read < unlimited || cost.write < unlimited;
 }
 
-/// What a message of so many bytes on the network keeps the rank's network thread busy copying, in
-/// seconds: nothing where a connection's own threads copy.
+/// The seconds for which a message of `wire` bytes on the network keeps the rank's network thread
+/// busy copying: none where a connection's own threads copy.
 inline double proxy_copying(const ProxyConstants& proxy, double wire) {
   return proxy.helpers > 0 ? 0 : wire / proxy.copy.value;
 }
@@ -192,7 +192,7 @@ inline double proxy_copying(const ProxyConstants& proxy, double wire) {
 /// threads copy while what they have copied is on the network.
 BytesPerSecond proxy_rate(const ProxyConstants& proxy, double wire);
 
-/// How long the sender's network thread is busy with a slice of so many bytes on the network.
+/// How long the sender's network thread is busy with a slice of `wire` bytes on the network.
 inline double proxy_send_time(const ProxyConstants& proxy, double wire) {
   return proxy.send.value + proxy_copying(proxy, wire);
 }

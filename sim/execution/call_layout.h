@@ -68,7 +68,7 @@ struct CallLayout {
   bool counts_bytes = false;                     ///< of arrivals; else slices
   std::int64_t min_units = 1;                    ///< of an arrival
 
-  /// What a message of so many bytes counts when it arrives, and a receive of so many takes.
+  /// The units that a message of `bytes` counts when it arrives, and that its receive takes.
   std::int64_t units(std::int64_t bytes) const {
     return counts_bytes ? std::max(bytes, min_units) : 1;
   }

@@ -47,7 +47,7 @@ class Proxies {
   /// Timers of a rank's thread carry this.
   void set_timer(Rank rank, EventTag timer);
 
-  /// Whether a slot of the sender's buffer is free after so many slices have taken one.
+  /// Whether a slot of the sender's buffer is free after `taken` slices have taken one.
   bool has_slot(ProxyId id, std::uint32_t taken) const {
     return taken < connections_[id].left + connections_[id].slots;
   }

@@ -55,7 +55,7 @@ struct Worker {
     at = whole.begin();
     primitive = 0;
   }
-  /// Leaves out so many primitives of the program from here on.
+  /// Leaves out that many primitives of the program from here on.
   void skip(std::uint32_t primitives) {
     for (std::uint32_t i = 0; i < primitives; ++i) ++at;
     primitive += primitives;

@@ -19,7 +19,7 @@ struct Run {
   std::uint32_t repeats = 1;
   std::uint32_t chunk_stride = 0;
 
-  /// Its i-th primitive, from 0, in a schedule of so many chunks.
+  /// The i-th primitive of the run, from 0, in a schedule of `chunks` chunks.
   Primitive at(std::uint32_t i, std::uint32_t chunks) const {
     Primitive primitive = first;
     primitive.first_chunk =
@@ -47,7 +47,7 @@ class RunList {
   /// Puts a primitive at the end: into the last run, where it goes on like it. `chunks` are the
   /// schedule's.
   void append(const Primitive& primitive, std::uint32_t chunks);
-  /// The same as append() for every primitive of the run.
+  /// Appends every primitive of the run.
   void append(const Run& run, std::uint32_t chunks);
 
  private:

@@ -91,7 +91,7 @@ class YamlMapping {
 /// another kind. Of YAML, block scalars (| and >), anchors, aliases, tags and directives are not
 /// accepted: nobody needs them here, and they are how a small file grows huge.
 YamlValue load_yaml(const std::filesystem::path& path, std::string_view kind);
-/// The same for a text that is at hand.
+/// Reads a text as read_yaml() reads a file.
 YamlValue read_yaml(const TextFile& text, std::string_view kind);
 /// A JSON object of other people's, which is YAML as well: its values know where they stand. Throws
 /// InputError as read_yaml() does, but for the kind.

@@ -31,7 +31,7 @@ class MessageNets {
   std::optional<ChannelNet> out(std::uint32_t channel, std::uint32_t from, std::uint32_t to) const {
     return out(channel, from, *this, to);
   }
-  /// The same where the receiver's node is another one. A rail is the same NIC, by its number, of
+  /// The NIC where the receiver's node is another one. A rail is the same NIC, by its number, of
   /// both nodes; where the sender has none of that number, it takes the one that it prefers.
   std::optional<ChannelNet> out(std::uint32_t channel, std::uint32_t from,
                                 const MessageNets& receiver, std::uint32_t to) const;

@@ -29,7 +29,7 @@ template <typename Type>
 OptionValue value_of(std::string shown) {
   return {[] { return boost::program_options::value<Type>(); }, std::move(shown)};
 }
-/// The same with a value that holds where none is given, and its text.
+/// A value of any type, with one that holds where none is given, and its text.
 template <typename Type>
 OptionValue value_of(std::string shown, Type fallback, std::string text) {
   const auto make = [=] {

@@ -42,7 +42,8 @@ struct CrossoverReport {
 /// the collective is not one that NCCL tunes, or it has no choice.
 CrossoverReport find_crossovers(const CallCompiler& compiler, const std::vector<Bytes>& sizes);
 
-/// The same between the algorithms of textbook runs that differ in nothing else: every two of them.
+/// Finds crossovers between the algorithms of textbook runs that differ in nothing else: every two
+/// of them.
 CrossoverReport find_textbook_crossovers(const std::vector<CallCompiler>& compilers,
                                          const std::vector<Bytes>& sizes);
 

@@ -47,7 +47,7 @@ std::vector<CurveCrossing> crossings_of(const TextbookCurves& curves);
 
 /// A letter for each size: which is fastest; one line for each set of ranks.
 void print_fastest_map(const std::vector<TextbookCurves>& rows, std::ostream& out);
-/// The same, a record for each set of ranks and size.
+/// The fastest algorithms as a table, with a record for each set of ranks and size.
 Table fastest_table(const std::vector<TextbookCurves>& rows);
 
 /// Times over sizes as a chart of a page: those that are numbers.

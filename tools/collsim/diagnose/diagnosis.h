@@ -58,7 +58,7 @@ struct DiagnosedSize {
   double healthy_to() const;
   /// How slow it is, as a share of what is not low yet: above 1 it is low.
   double slowness() const;
-  /// The same of what is surely healthy: above 1 one cannot tell, or it is low.
+  /// How slow it is, as a share of what is surely healthy: above 1 one cannot tell, or it is low.
   double doubt() const;
   /// How fast it is, as a share of what this machine may be: above 1 it is another one.
   double excess() const;

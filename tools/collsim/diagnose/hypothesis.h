@@ -80,7 +80,7 @@ std::vector<Hypothesis> hypotheses_for(const CallCompiler& compiler, const Recor
 void weigh_by_facts(const LogFacts& facts, const std::map<std::string, std::string>& settings,
                     std::vector<Hypothesis>& hypotheses);
 
-/// GPUs far apart: of every so many nodes one, or of one node GPUs from its end. Empty where there
+/// GPUs far apart: one of every `nodes` nodes, or GPUs from the end of one node. Empty where there
 /// are none but the first.
 std::vector<DeviceId> spread_gpus(const Topology& topology, Rank ranks, std::uint32_t nodes);
 

@@ -22,20 +22,20 @@ struct NoiseBand {
   double noise = 0;  ///< standard deviation, as a share
 };
 
-/// Times that noise puts far off: of so many times it is so many times as large.
+/// The share of times that noise puts far off, and how many times as large they make it.
 struct Outliers {
   double share = 0;  ///< of all times
   double times = 1;
 };
 
-/// Times that something else on the machine disturbed: of so many it may be any, within a standard
-/// deviation of so much, as a logarithm.
+/// The share of times that something else on the machine disturbed. They may be any, within a
+/// standard deviation of their logarithm.
 struct Disturbed {
   double share = 0;  ///< of all times
   double off = 0;
 };
 
-/// Of the residuals of a log one in so many may be far off by noise or be disturbed; more are not.
+/// Up to one in this many residuals of a log may be far off by noise or be disturbed.
 inline constexpr std::size_t one_far_off_in = 4;
 
 /// Standard deviations of a prediction's error, as logarithms: of times that are slower than
@@ -60,8 +60,8 @@ struct Spread {
   /// Standard deviation of the prediction's error, as a logarithm: that of a normal distribution
   /// with the known median of absolute errors. Next to none for exact ones.
   double model_error(Trust trust, Bytes size) const;
-  /// The error by the range of such predictions, whose tenth and ninth tenth are these times 1.28;
-  /// by model_error() where the table has none.
+  /// The error to each side: the 10th and 90th percentile of such predictions are 1.28 times it. By
+  /// model_error() where the table has none.
   SidedError sided_error(Trust trust, std::string_view medium, Bytes size) const;
   /// The standard deviation of noise and prediction together, as a logarithm.
   double total(Trust trust, Bytes size) const;
@@ -77,10 +77,10 @@ struct Spread {
   double slower(Trust trust, std::string_view medium, Bytes size) const;
 };
 
-/// The same where predictions are so many times as far off, as logarithms.
+/// The spread where predictions are `times` times as far off, as logarithms.
 Spread widened(Spread spread, double times);
 
-/// The same by the rules of another release than the one that ran: errors and ranges are twice as
+/// The spread by the rules of another release than the one that ran: errors and ranges are twice as
 /// wide, and the whole range of measured times counts. Of published runs of releases before 2.18
 /// whose sources find nothing wrong, the slowest have a third of what is expected by its rules.
 Spread of_other_release(Spread spread);

@@ -79,8 +79,8 @@ class PlannedMachine {
   /// list names some of a larger one.
   const Topology& paid() const { return paid_ ? *paid_ : *topology_; }
 
-  /// Nothing but the call and the method decides how it is predicted, so that a call takes the same
-  /// time in all plans.
+  /// Predicts calls by `method`. Nothing else decides how, so that a call takes the same time in
+  /// all plans.
   WorkloadTime predict(std::span<const CallGroup> calls, const Method& method);
   /// What keeps a call that takes so long from being faster. A cluster of more than 256 ranks is
   /// looked at by its small_cluster(), whose ports carry as much.

@@ -30,7 +30,7 @@ struct FailureRates {
   std::optional<std::uint32_t> spares{};  ///< nodes that stand by; nothing: as many as pay
 };
 
-/// What a job of so many GPUs gets of the time that it is paid for.
+/// What a job gets of the time that it is paid for.
 struct Goodput {
   Seconds between_checkpoints{};
   double share = 1;  ///< of the time that makes progress

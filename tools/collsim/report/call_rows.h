@@ -63,7 +63,7 @@ void print_trust_errors(const CallRequest& request, const std::set<Trust>& class
 /// `nccl_version` (null in a textbook schedule, or if `run` is null) and `collsim_version`.
 Record context_of(const CallRequest& request, const RunSpec* run);
 
-/// The columns of CSV and JSON, in order. They are the same for every question.
+/// A row as CSV and JSON have it: its columns, in order, are the same for every question.
 Record answer_record(const Section& section, const Row& row);
 
 /// All columns of tables that can have values in this section; see answer_record().

@@ -86,8 +86,8 @@ Lesson lesson_of(Plan plan, const Placement& placement, const LessonChoice& choi
 Lesson lesson_of(const CallRequest& request, const RunSpec& run, Bytes size, LessonChoice choice,
                  std::ostream& err);
 
-/// Seconds of all steps, each of which begins when the one before has ended on every rank: so many
-/// alphas, and transfers of so many buffers.
+/// The time of all steps, each of which begins when the one before has ended on every rank: a
+/// number of alphas, and of transfers of whole buffers.
 struct StepByStepTime {
   std::size_t alphas = 0;
   double buffers = 0;
@@ -96,8 +96,8 @@ struct StepByStepTime {
 /// port for each rank, none of which carries more than the rank's own.
 double busiest_port(const Lesson& lesson, const Step& step);
 StepByStepTime step_by_step(const Lesson& lesson);
-/// The same of all steps together: what the time goes towards, in transfers of so many buffers,
-/// where many pieces follow each other and every step works on another one.
+/// What the time goes towards, in transfers of whole buffers, where many pieces follow each other
+/// and every step works on another one.
 double busiest_port(const Lesson& lesson);
 
 }  // namespace collsim::command

@@ -56,7 +56,7 @@ struct StepPrediction {
   Seconds equal{};
 };
 
-/// A rank whose kernels take so many times as long as they should: a GPU that is hot, or shared.
+/// A rank whose kernels take longer than they should: its GPU is hot, or shared.
 struct Straggler {
   Rank rank = 0;
   double slower = 1;
@@ -75,11 +75,10 @@ class StepMachine {
   /// All wait for a straggler at the next call: its whole pipeline stage is as slow.
   StepPrediction predict(const TrainingSetup& setup,
                          const std::optional<Straggler>& straggler = std::nullopt);
-  /// The same where replicas of the model that are on quicker GPUs have more microbatches, as many
-  /// as bring all to the end of their last backward pass at about the same time; the same as
-  /// predict() where that is no quicker, all replicas are alike, ranks meet in every microbatch
-  /// (ZeRO 2 and 3, experts on several ranks), a replica would have none, or the machine has
-  /// faults.
+  /// Predicts the step where replicas on quicker GPUs have more microbatches, as many as bring all
+  /// to the end of their last backward pass at about the same time; the same as predict() where
+  /// that is no quicker, all replicas are alike, ranks meet in every microbatch (ZeRO 2 and 3,
+  /// experts on several ranks), a replica would have none, or the machine has faults.
   StepPrediction predict_by_speed(const TrainingSetup& setup);
   /// The program and its schedule, with the microbatches of the setup or fewer.
   ProgramSchedule schedule(const CallProgram& program);
@@ -154,7 +153,7 @@ FoundLayouts search_layouts(const MachineCalls& calls, const KernelTable& table,
 
 /// GPUs in use on the node of the first of them.
 Rank gpus_of_node(const MachineCalls& calls);
-/// The first GPUs of each node, so many of them.
+/// The first `per_node` GPUs of each node.
 MachineCalls some_of_each_node(MachineCalls calls, Rank per_node);
 
 }  // namespace collsim

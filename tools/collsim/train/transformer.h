@@ -51,7 +51,7 @@ double cache_width(const Transformer& model, std::int64_t tensor);
 /// The share of a sequence that a token attends to, of all tokens and layers the mean: half of it,
 /// and less where layers have a window.
 double attended_share(const Transformer& model, std::int64_t sequence);
-/// Tokens of so many that a cache keeps, in the mean of all layers.
+/// The tokens of `context` that a cache keeps, in the mean of all layers.
 double cached_tokens(const Transformer& model, std::int64_t context);
 /// The width of an expert's feed-forward network.
 std::int64_t expert_width(const Transformer& model);
@@ -128,7 +128,7 @@ struct LayerTimes {
   PassTimes attention{};
 };
 
-/// A product of an m x k with a k x n matrix, in so many of all layers.
+/// A product of an m x k with a k x n matrix, and in how many of all layers it is.
 struct LayerProduct {
   double m;
   double n;
