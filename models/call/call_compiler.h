@@ -25,7 +25,7 @@ namespace collsim {
 
 class CallCompiler;
 
-/// A plan on the machine.
+/// A plan laid on the machine.
 struct Layout {
   Plan plan;
   Wiring wiring;

@@ -29,7 +29,7 @@ enum class Extent : std::uint8_t {
 /// "whole", "steady", "scaled", "part".
 std::string_view to_string(Extent extent);
 
-/// How to simulate.
+/// Options of a simulation.
 struct SimulationOptions {
   Engine engine = Engine::native;
   bool exact = false;  ///< every message of every rank: Extent::whole, nothing is folded
@@ -77,7 +77,7 @@ Prediction estimate_by_plan(const CompiledCall& call);
 /// Raises an approximation, which may come out below a limit that no run can beat, to that limit.
 /// What is simulated or exact is checked instead.
 void clamp_to(Prediction& prediction, Seconds limit);
-/// What is known without a time.
+/// What is known of a call's prediction without a time.
 Prediction outline(const CompiledCall& call);
 /// The `mean_over_ranks` of simulate() had the machine other costs, not compared with bounds: for
 /// fitting. No faults; there must be proxies with these costs where there are with the compiler's.

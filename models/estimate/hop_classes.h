@@ -36,7 +36,8 @@ class HopClasses {
  public:
   using Id = LaidHops::Id;
 
-  /// Of all hops that are laid of the channels. `schedules`: the plan's, by channel.
+  /// Finds the classes of all hops that are laid of the channels. `schedules`: the plan's, by
+  /// channel.
   HopClasses(const LaidHops& hops, const UsedChannels& channels,
              const std::vector<std::uint32_t>& schedules);
 

@@ -56,7 +56,7 @@ struct Corrections {
 /// per round, the peer sees at once what has moved, and the step follows (NCCL
 /// src/device/prims_ll.h, prims_ll128.h).
 struct ProtocolConstants {
-  /// Once per call, on top of Calibration::launch.
+  /// The time once per call, on top of Calibration::launch.
   Seconds setup;
   /// The time that each warp of the thread block adds to `setup`.
   Seconds setup_per_warp;
@@ -86,7 +86,7 @@ struct ProtocolConstants {
   double wire_factor = 1;
   /// Data that one warp moves per round, for protocols that flag their lines; else 0.
   Bytes warp_granule{};
-  /// Those that count for this protocol and these links (Calibration::of()).
+  /// The corrections that count for this protocol and these links (Calibration::of()).
   Corrections corrections{};
 
   bool flags_lines() const { return warp_granule.count > 0; }
@@ -109,7 +109,7 @@ struct ProxyConstants {
   std::uint32_t helpers = 0;
   std::uint32_t streams = 1;
 
-  /// What the sockets of a connection hold.
+  /// The bytes that the sockets of a connection hold.
   double held() const { return static_cast<double>(socket.count) * streams; }
 };
 
@@ -191,7 +191,7 @@ struct Calibration {
   /// which a GPU runs one for each channel.
   Seconds startup(Protocol protocol, Collective collective, std::uint32_t channels,
                   std::uint32_t warps) const;
-  /// What no call takes less than.
+  /// The least time of a call.
   Seconds issue_of(Collective collective, Rank ranks) const {
     return issue + (operations(collective, ranks) - 1) * issue_per_operation;
   }

@@ -45,7 +45,7 @@ inline Seconds first_round_rest(const ProtocolConstants& cost, const MemoryOps& 
   return (operations.receive + operations.send) * cost.first;
 }
 
-/// What warps move round by round.
+/// Data that warps move round by round.
 struct FlagRounds {
   std::int64_t bytes = 0;      ///< of data, all together
   std::int64_t per_round = 0;  ///< bytes that a round moves
@@ -129,7 +129,7 @@ struct BlockSetting {
   bool several_peers = false;  ///< whether it runs a tree's code, which looks at several peers
 };
 
-/// That of a protocol's thread blocks.
+/// The setting of a protocol's thread blocks.
 BlockSetting block_setting(const ProtocolConstants& cost, Protocol protocol, bool several_peers);
 
 /// The rate on the wire of a thread block that does such operations, if nothing else keeps it busy.
@@ -197,7 +197,7 @@ inline double proxy_send_time(const ProxyConstants& proxy, double wire) {
   return proxy.send.value + proxy_copying(proxy, wire);
 }
 
-/// How long the receiver's is.
+/// How long the receiver's network thread is busy with such a slice.
 inline double proxy_receive_time(const ProxyConstants& proxy, double wire) {
   return proxy.receive.value + proxy_copying(proxy, wire);
 }
@@ -223,7 +223,7 @@ struct SliceTime {
   double moving = 0;  ///< all pieces
   double after = 0;   ///< when the peer has all
 
-  /// How long it keeps the thread block.
+  /// How long the slice keeps the thread block, in seconds.
   double occupancy() const { return before + moving + after; }
   /// The time until something of the slice is under way to the peer, in seconds.
   double head() const { return before + first; }

@@ -42,7 +42,7 @@ class MachineChanges {
 
   /// What was so before the call begins at once; timers are set for the rest.
   void begin();
-  /// The timer of this change has rung.
+  /// Applies the change whose timer has rung.
   void apply(std::size_t number);
   /// The time until the message that leaves now is there.
   Seconds delay_of_next(FifoId id) {

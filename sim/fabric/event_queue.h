@@ -21,10 +21,10 @@ struct FabricEvent {
 /// there; where it misses, one time has two lists, which costs a little speed and nothing else.
 class EventQueue {
  public:
-  /// `time` must not be a NaN.
+  /// Adds an event. `time` must not be a NaN.
   void push(double time, FabricEvent event);
   bool empty() const { return heap_.empty(); }
-  /// The least time. Not when empty.
+  /// The least time of all events. Not when empty.
   double time() const { return heap_.front().time; }
   /// The event that pop() takes. Not when empty.
   FabricEvent front() const { return nodes_[buckets_[heap_.front().bucket].first].event; }

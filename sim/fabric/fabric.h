@@ -14,7 +14,7 @@ using RouteId = std::uint32_t;
 /// Chosen by whoever starts a flow or a timer; handed back when it is over.
 using EventTag = std::uint32_t;
 
-/// How a flow may move.
+/// The cap and the weight of a flow.
 struct FlowRate {
   // Not explicit: most flows have but a cap.
   FlowRate(BytesPerSecond rate_cap, double share_weight = 1)  // NOLINT(google-explicit-constructor)

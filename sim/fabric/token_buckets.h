@@ -15,11 +15,11 @@ class TokenBuckets {
   bool has(ResourceId resource) const {
     return resource < buckets_.size() && buckets_[resource].size > 0;
   }
-  /// What the resource carries from now on.
+  /// The rate that the resource carries from now on.
   double capacity(ResourceId resource, double now);
-  /// The most that it can ever carry.
+  /// The highest rate that it can ever carry.
   double peak(ResourceId resource) const;
-  /// A new shaper, whose bucket is empty.
+  /// Gives the resource a new shaper, whose bucket is empty.
   void set_sustained(ResourceId resource, double sustained, double now);
   /// Sets what its flows use from now on. Returns when it will be empty; infinite: never.
   double use(ResourceId resource, double used, double now);

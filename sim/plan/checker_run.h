@@ -77,7 +77,7 @@ class CheckerRun {
   Program primitives(std::uint32_t program) const {
     return schedule_.program(rank_of(program), program % schedule_.lanes());
   }
-  /// Holds until the program goes on.
+  /// The primitive at which a program is. It holds until the program goes on.
   const Primitive& current(std::uint32_t program) const { return *progress_[program].primitive; }
   bool finished(std::uint32_t program) const {
     return progress_[program].loop == loops_ || primitives(program).empty();

@@ -42,7 +42,7 @@ std::optional<ChunkWindow> window_of(const Run& run, std::uint32_t chunks);
 class RunList {
  public:
   std::span<const Run> runs() const { return runs_; }
-  /// Primitives.
+  /// The number of primitives.
   std::uint32_t size() const { return size_; }
   /// Puts a primitive at the end: into the last run, where it goes on like it. `chunks` are the
   /// schedule's.
@@ -74,7 +74,7 @@ class Program {
         : run_(run), end_(end), chunks_(chunks) {
       if (run != end) current_ = run->first;
     }
-    /// Holds until the next step.
+    /// The current primitive. It holds until the next step.
     const Primitive& operator*() const { return current_; }
     const Primitive* operator->() const { return &current_; }
     Iterator& operator++() {

@@ -18,7 +18,7 @@ class ScheduleWriter {
   ScheduleWriter(Rank ranks, std::uint32_t lanes, std::uint32_t chunks,
                  std::vector<SwitchReducer> agents = {});
 
-  /// Name what follows ("reduce").
+  /// Names the phase that follows ("reduce").
   void phase(std::string_view name);
   /// The group of these connections; equal lists are one group, the empty list is group 0.
   PeerGroupId group(std::span<const Connection> members);

@@ -20,7 +20,7 @@ class NetworkPaths {
   explicit NetworkPaths(const Topology& topology);
   /// Whether a device of a node has a link that leaves the node.
   bool is_end(DeviceId device) const;
-  /// Links from one end to another.
+  /// The number of links from one end to another.
   std::uint32_t hops(DeviceId from, DeviceId to);
   /// How many paths have that many links, up to path_count_limit.
   std::uint64_t count(DeviceId from, DeviceId to);

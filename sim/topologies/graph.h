@@ -27,7 +27,7 @@ struct Burst {
   BytesPerSecond peak;
 };
 
-/// A device of a Graph.
+/// A device of a Graph, of any kind.
 struct GraphDevice {
   std::string name;  ///< unique in the graph, without a slash: "gpu7", "leaf0"
   DeviceKind kind = DeviceKind::gpu;

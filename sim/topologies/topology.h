@@ -109,7 +109,7 @@ class Topology {
   /// busy.
   bool takes_detours() const { return takes_detours_; }
 
-  /// Unique in the topology: "node3/gpu7", "leaf0".
+  /// The name of a device, unique in the topology: "node3/gpu7", "leaf0".
   std::string device_name(DeviceId id) const;
   std::optional<DeviceId> find_device(std::string_view name) const;
   /// "node0/gpu1 -> node0/nvswitch0".

@@ -72,7 +72,7 @@ struct OptionPair {
   std::string_view one;
   std::string_view other;
 };
-/// Those of which one is asked at most, in all commands that take both.
+/// Pairs of options of which one is asked at most, in all commands that take both.
 const std::vector<OptionPair>& exclusive_options();
 /// The first of a pair needs the second, in all commands that take both.
 const std::vector<OptionPair>& needed_options();

@@ -94,7 +94,7 @@ struct HealthyTime {
 };
 using HealthyTimes = std::map<std::pair<RecordedCall, Bytes>, HealthyTime>;
 
-/// What is asked, beside the log.
+/// What a diagnosis is asked, beside the log.
 struct DiagnosisInput {
   const Recording* recording = nullptr;
   const LogFacts* facts = nullptr;

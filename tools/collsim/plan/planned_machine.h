@@ -34,7 +34,7 @@ struct LimitUse {
   double uplink = 0;       ///< of the busiest cable between switches; 0: no byte crosses one
 };
 
-/// Of a call that takes so long.
+/// The limit of a call that takes `time`.
 LimitUse limit_of(const CompiledCall& call, Seconds time);
 
 /// What is asked of every machine of a plan.
@@ -70,7 +70,7 @@ class PlannedMachine {
 
   const Topology& topology() const { return *topology_; }
   const CallCompiler& compiler() const { return predictor_->compiler(); }
-  /// Those that the job has.
+  /// The number of nodes that the job has.
   std::uint32_t nodes() const { return nodes_; }
   std::uint32_t gpus() const { return static_cast<std::uint32_t>(compiler().spec().gpus.size()); }
   /// The model of its first GPU, as price files name it; empty for one that is not known.

@@ -42,8 +42,8 @@ std::string describe(const TrustError& error);
 /// (measured, over nvlink: 3,454 rows of 8 machines)".
 std::string describe(const ErrorClass& found);
 
-/// Of an algorithm that has the name of an engine's kernel, and of such kernels: what is modelled,
-/// in a sentence, and that the other is something else. Empty for all else.
+/// A sentence on an algorithm that has the name of an engine's kernel, or on such a kernel: what is
+/// modelled, and that the other is something else. Empty for all else.
 std::string model_of(const Section& section);
 
 /// ", 8 of 10 such times from 23.10 to 26.40 us"; empty of exact ones.
@@ -78,9 +78,9 @@ class CallPrinter {
   virtual ~CallPrinter() = default;
   virtual void begin(const Section& section) = 0;
   virtual void add(const Row& row) = 0;
-  /// After the last row of a section.
+  /// Ends a section, after its last row.
   virtual void end() = 0;
-  /// After the last section.
+  /// Ends the output, after the last section.
   virtual void finish() {}
 };
 

@@ -27,7 +27,7 @@ struct LessonChoice {
   bool values = false;                              ///< numbers in place of contributions
 };
 
-/// The textbook's machine, and a buffer.
+/// The textbook's machine, and the size of a buffer.
 struct LessonCosts {
   TwoNumberMachine machine;
   Bytes size;
@@ -66,7 +66,7 @@ struct Lesson {
 
   std::uint32_t channel() const { return choice.channel.value_or(0); }
   const Schedule& schedule() const { return plan.schedule(channel()); }
-  /// As reports name it: "ring", also where NCCL has a plan of its own for it.
+  /// The algorithm as reports name it: "ring", also where NCCL has a plan of its own for it.
   const std::string& algorithm() const {
     return call ? call->trace->call.algorithm : plan.algorithm;
   }

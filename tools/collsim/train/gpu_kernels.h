@@ -49,7 +49,7 @@ struct KernelConstants {
   Seconds weights_fill{};  ///< of a product that memory limits: before its bytes flow, and after
 };
 
-/// The file as a whole.
+/// All that models/data/kernels.yaml says.
 struct KernelTable {
   std::vector<GpuKernels> gpus;
   KernelConstants constants;
@@ -87,7 +87,7 @@ class KernelTimes {
   /// The time of attention of new tokens to `bytes` of keys and values of earlier ones; at least
   /// the least time of a kernel.
   Seconds cached_attention(double bytes) const;
-  /// Fused attention of `flops` in all.
+  /// The time of fused attention of `flops` in all.
   Seconds attention(double flops, bool backward, bool first_generation) const;
   /// The products of attention that is not fused, of `flops`, without what they read and write.
   Seconds batched_products(double flops) const;

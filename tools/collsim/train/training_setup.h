@@ -125,7 +125,7 @@ struct RankParameters {
 
   double all() const { return dense + experts; }
 };
-/// Of one layer, and of a pipeline stage; the first one has the most.
+/// The parameters of one layer, and of a pipeline stage; the first one has the most.
 RankParameters rank_layer_parameters(const TrainingSetup& setup);
 RankParameters rank_parameters(const TrainingSetup& setup, std::int64_t stage = 0);
 /// What each of the ranks has that share dense parameters among `ranks` and experts among those of
@@ -144,7 +144,7 @@ struct StepMemory {
   double other = 0;  ///< CUDA's context, NCCL's buffers, the allocator's waste
 
   double all() const { return parameters + gradients + optimizer + activations + other; }
-  /// Of them, what PyTorch's allocator gives out.
+  /// The bytes of them that PyTorch's allocator gives out.
   double allocated() const;
 };
 

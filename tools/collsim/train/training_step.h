@@ -15,13 +15,13 @@ namespace collsim {
 /// Which ranks of a job faults of links can slow.
 struct FaultedRanks {
   bool any = false;  ///< whether there are faults
-  /// By rank, whether a fault is of a link of its node. Ranks of other nodes meet it, too, in calls
-  /// with these.
+  /// Whether a fault is of a link of the rank's node, by rank. Ranks of other nodes meet it, too,
+  /// in calls with these.
   std::vector<bool> near{};
   bool between_switches = false;  ///< of links that belong to no node
 };
 
-/// Finds them.
+/// Finds the ranks that faults touch.
 FaultedRanks faulted_ranks(const MachineCalls& calls);
 
 /// Communicators of a step stand for others like them: those of the other ranks of their groups. On
@@ -51,7 +51,7 @@ struct StepPrediction {
   double tokens_per_second = 0;  ///< of all GPUs
   double utilisation = 0;        ///< model FLOPs a second, of what the GPUs' data sheet says
   bool continued = false;        ///< of fewer microbatches, and continued in their steady state
-  /// Of a batch that is divided by speed: who has how much, and the step with equal parts.
+  /// How a batch that is divided by speed is shared, and the step with equal parts.
   std::vector<ReplicaShare> shares{};
   Seconds equal{};
 };
@@ -83,7 +83,7 @@ class StepMachine {
   /// The program and its schedule, with the microbatches of the setup or fewer.
   ProgramSchedule schedule(const CallProgram& program);
 
-  /// Of the slowest kind.
+  /// The kernels of the slowest kind of GPU.
   const KernelTimes& kernels() const { return kinds_.front(); }
   /// How many times as quick the quickest kind multiplies.
   double quickest() const;
