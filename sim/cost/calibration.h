@@ -191,7 +191,7 @@ struct Calibration {
   /// which a GPU runs one for each channel.
   Seconds startup(Protocol protocol, Collective collective, std::uint32_t channels,
                   std::uint32_t warps) const;
-  /// The least time of a call.
+  /// The time in which the CPU issues a call: no call takes less.
   Seconds issue_of(Collective collective, Rank ranks) const {
     return issue + (operations(collective, ranks) - 1) * issue_per_operation;
   }
