@@ -101,7 +101,7 @@ class Adviser {
 
  private:
   Advice estimated(const TriedChange& change) const;
-  /// What a change makes of the unchanged times.
+  /// Sets the advice's effect: what the change makes of the unchanged times.
   void take_effect(const TriedChange& change, const CallTimes& unchanged, const CallTimes& changed,
                    Advice& advice) const;
   void simulate(const TriedChange& change, Advice& advice) const;
