@@ -20,7 +20,7 @@ struct HopCost {
   std::uint32_t credits = 8;        ///< messages that a sender may be ahead
 };
 
-/// What a closed form is evaluated at.
+/// The call that a closed form is evaluated for.
 struct ClosedFormInput {
   Placement placement;
   double bytes = 0;         ///< of one channel, on the wire

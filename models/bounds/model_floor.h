@@ -15,7 +15,7 @@ struct ModelFloor {
   Seconds busiest_block;  ///< the same of a thread block, served as well as others on average
   Seconds latency;        ///< what one rank contributes must reach another, hop by hop
 
-  /// Of links and thread blocks.
+  /// The time of the busiest link or thread block.
   Seconds busiest_resource() const;
   Seconds largest() const;
 };

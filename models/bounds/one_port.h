@@ -14,9 +14,9 @@ struct PortStep {
   double seconds = 0;  ///< that a message which is sent takes alone
 };
 
-/// When the last rank is done, where every rank has one port each way: what comes to a port at the
-/// same time shares it evenly, and is seen `alpha` seconds after its last byte. One message at a
-/// time leaves a rank. Precondition: what is waited for is sent.
+/// The time, in seconds, at which the last rank is done, where every rank has one port each way.
+/// What comes to a port at the same time shares it evenly, and is seen `alpha` seconds after its
+/// last byte. One message at a time leaves a rank. Precondition: what is waited for is sent.
 double one_port_time(const std::vector<std::vector<PortStep>>& programs, double alpha);
 
 }  // namespace collsim

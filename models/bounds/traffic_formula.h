@@ -46,7 +46,7 @@ struct TrafficFormula {
 std::optional<TrafficFormula> traffic_formula(const Plan& plan, const Placement& placement,
                                               const PlanTraffic& counted);
 
-/// In one sentence: "Each rank sends 2(N-1)/N S = 3/2 S in 2(N-1) = 6 steps".
+/// The formula in one sentence: "Each rank sends 2(N-1)/N S = 3/2 S in 2(N-1) = 6 steps".
 std::string sentence_of(const TrafficFormula& formula, const PlanTraffic& counted);
 /// Who sends how much, by counting: "Rank 0 sends S; ranks 1..3 send 2 S".
 std::string counted_words(const PlanTraffic& counted);

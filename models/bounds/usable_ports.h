@@ -34,9 +34,9 @@ class UsablePorts {
   /// `gpus[r]` is the device of rank r.
   UsablePorts(const Topology& topology, std::span<const DeviceId> gpus);
 
-  /// All that the rank's GPU can use.
+  /// The port of all that the rank's GPU can use.
   Port of_rank(Rank rank) const { return uses_[use_of_rank_[rank].first].ranks[place_of(rank)]; }
-  /// From the ranks of a rank's node to the network.
+  /// The port from the ranks of a rank's node to the network.
   Port of_node(Rank rank) const { return uses_[use_of_rank_[rank].first].network; }
   /// Whether one network joins all NICs that they use: not so separate rails.
   bool are_on_one_network() const { return on_one_network_; }

@@ -8,7 +8,7 @@
 
 namespace collsim {
 
-/// For machines that no other calibration fits: nothing in it was measured on their like.
+/// The calibration of machines that no other one fits: nothing in it was measured on their like.
 inline constexpr std::string_view default_calibration = "default";
 
 /// The name of the calibration that a topology's questions are answered with: the one that its file

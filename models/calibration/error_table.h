@@ -12,8 +12,8 @@ namespace collsim {
 
 class YamlValue;
 
-/// Where eight of ten measured times lie beside the predicted one, as shares of it: the 10th and
-/// the 90th percentile. 0.9 to 1.3 means from a tenth faster to three tenths slower.
+/// The range in which eight of ten measured times lie beside the predicted one, as shares of it:
+/// the 10th and the 90th percentile. 0.9 to 1.3 means from a tenth faster to three tenths slower.
 struct ErrorRange {
   double low = 1;
   double high = 1;
@@ -38,13 +38,13 @@ struct ErrorTable {
   std::vector<ErrorClass> classes;
 };
 
-/// That of models/data/errors.yaml, which tools/dev/update-accuracy writes. Throws InputError.
+/// Reads models/data/errors.yaml, which tools/dev/update-accuracy writes. Throws InputError.
 ErrorTable load_error_table();
 
 /// The class of such predictions: that of the medium, or else of any. Nothing for exact ones.
 const ErrorClass* find_error_class(const ErrorTable& table, Trust trust, std::string_view medium);
 
-/// Where eight of ten times of calls of this size lie; nothing for exact predictions.
+/// The range of eight of ten times of calls of this size; nothing for exact predictions.
 std::optional<ErrorRange> error_range(const ErrorTable& table, Trust trust, std::string_view medium,
                                       Bytes size);
 
@@ -52,7 +52,7 @@ std::optional<ErrorRange> error_range(const ErrorTable& table, Trust trust, std:
 /// logarithms of which eight of ten lie in the range, about its own middle.
 double typical_error(const ErrorRange& range);
 
-/// The same of calls of this size; 0 of exact predictions.
+/// The typical error of calls of this size; 0 of exact predictions.
 double typical_error(const ErrorTable& table, Trust trust, std::string_view medium, Bytes size);
 
 }  // namespace collsim

@@ -13,11 +13,11 @@ struct ScalingError {
   std::string source;
   std::map<std::string, double, std::less<>> gpus{};  ///< likewise, by the GPU of the families
 
-  /// Of machines with that GPU on several nodes; 0 where no family has it.
+  /// The error of machines with that GPU on several nodes; 0 where no family has it.
   double of_gpu(std::string_view gpu) const;
 };
 
-/// That of models/data/trust.yaml; none where the file has none. Throws InputError.
+/// Reads the one of models/data/trust.yaml; none where the file has none. Throws InputError.
 ScalingError load_scaling_error();
 
 }  // namespace collsim

@@ -51,8 +51,8 @@ Calibration with_transports(const Calibration& cost, const Topology& topology);
 /// find_data_file(). Throws InputError.
 Calibration named_calibration(std::string_view name, const std::filesystem::path& base = {});
 
-/// The same machines when hosts talk TCP: the calibration that was measured for it (`over_tcp`), or
-/// the transport `tcp`. One whose proxies serve sockets is of TCP already.
+/// The costs of the machines when hosts talk TCP: the calibration that was measured for it
+/// (`over_tcp`), or the transport `tcp`. One whose proxies serve sockets is of TCP already.
 Calibration over_tcp(const Calibration& cost);
 
 /// Whether nodes have no NICs but those that NCCL uses by sockets: their model is `Ethernet`, or an

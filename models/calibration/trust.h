@@ -20,8 +20,9 @@ namespace collsim {
 /// Throws InputError.
 CalibrationTrust read_trust(const YamlValue& value);
 
-/// Of a calibration that says nothing: all is guessed, but for what `collsim calibrate` lists as
-/// fitted ("simple.alpha.nvlink" speaks for nvlink, and any constant for the GPU).
+/// The trust of a calibration that says nothing of it: all is guessed, but for what `collsim
+/// calibrate` lists as fitted ("simple.alpha.nvlink" speaks for nvlink, and any constant for the
+/// GPU).
 CalibrationTrust trust_of_fitted(const std::vector<std::string>& fitted);
 
 /// The kinds of its hops' links, each the slowest of its way.
@@ -52,7 +53,7 @@ struct TrustError {
   std::string source;  ///< of whom: "2,317 recorded rows that no fit has seen"
 };
 
-/// Those of models/data/trust.yaml, best first. Throws InputError.
+/// Reads the errors of models/data/trust.yaml, best trust first. Throws InputError.
 std::vector<TrustError> load_trust_errors();
 
 /// The error of a class for calls of a size; none of exact ones.

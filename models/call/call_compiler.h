@@ -25,7 +25,7 @@ namespace collsim {
 
 class CallCompiler;
 
-/// A plan on the machine.
+/// A plan laid on the machine.
 struct Layout {
   Plan plan;
   Wiring wiring;
@@ -36,7 +36,7 @@ struct Layout {
 /// The layouts that one compiler has made under NCCL's rules, for a caller who asks for many sizes:
 /// sizes share layouts, and a layout of many ranks takes long. Not for several threads at once.
 struct LayoutCache {
-  /// By algorithm and channels; without an algorithm by the parts of a message.
+  /// The key of a layout: algorithm and channels; without an algorithm the parts of a message.
   using Key = std::pair<std::optional<NcclAlgorithm>, std::uint32_t>;
   std::map<Key, std::shared_ptr<const Layout>> layouts;
 };
@@ -60,7 +60,7 @@ struct CompiledCall {
   std::uint32_t warps = 0;                 ///< of a thread block
   std::string algorithm;                   ///< as reports name it
   std::optional<Candidate> nccl_choice{};  ///< where NCCL tunes the call
-  /// In place of the layout's where capacities depend on the call: what host memory carries.
+  /// The wiring where capacities depend on the call: what host memory carries.
   std::shared_ptr<const Wiring> own_wiring{};
 
   const Plan& plan() const { return layout->plan; }
@@ -89,12 +89,12 @@ class CallCompiler {
 
   /// What runs for a size.
   CompiledCall plan(Bytes size, LayoutCache* cache = nullptr) const;
-  /// The same had NCCL chosen that pair. Throws InputError where NCCL has no such plan, or does not
-  /// run the call under its rules.
+  /// What runs for a size had NCCL chosen that pair. Throws InputError where NCCL has no such plan,
+  /// or does not run the call under its rules.
   CompiledCall plan(Bytes size, const Candidate& candidate, LayoutCache* cache = nullptr) const;
 
-  /// Of sends and receives those of an exchange that `sends` names, as if each of it had its share
-  /// of that size. Only where nccl() and no nccl_function().
+  /// The sends and receives of an exchange that `sends` names, as if each of it had its share of
+  /// that size. Only where nccl() and no nccl_function().
   CompiledCall plan_messages(Bytes size,
                              const std::function<bool(Rank from, Rank to)>& sends) const;
 
@@ -107,32 +107,32 @@ class CallCompiler {
 
   /// A textbook's cut for a size, whose layout need not be there.
   DataPartition textbook_binding(Bytes size) const;
-  /// That a loop of a textbook's algorithm is cut into.
+  /// The number of chunks into which a loop of a textbook's algorithm is cut.
   std::uint32_t textbook_chunks() const { return textbook_chunks_; }
   /// Which rank has each place of a textbook's algorithm: on channel c the order c modulo their
   /// number.
   std::vector<std::vector<Rank>> textbook_orders() const;
 
-  /// As settled: under NCCL's rules ranks are renamed so that they are grouped by node.
+  /// The spec as settled: under NCCL's rules ranks are renamed so that they are grouped by node.
   const CallSpec& spec() const { return spec_; }
   const Topology& topology() const { return *spec_.topology; }
   /// The calibration as it counts for this call: of messages, in a CUDA graph, over TCP.
   const Calibration& cost() const { return spec_.cost; }
-  /// The same, of what NVSwitches do or do not add up.
+  /// The calibration for an algorithm, of what NVSwitches do or do not add up.
   const Calibration& cost_of(std::optional<NcclAlgorithm> algorithm) const {
     return algorithm && adds_in_nvswitches(*algorithm) ? nvls_cost_ : cost();
   }
   const Calibration& cost_of(const Plan& plan) const {
     return adds_in_nvswitches(plan) ? nvls_cost_ : cost();
   }
-  /// The same for another calibration, NVSwitches that add up aside.
+  /// What another calibration comes to for this call, NVSwitches that add up aside.
   Calibration cost_of(const Calibration& cost) const;
   const Placement& placement() const { return placement_; }
   Rank ranks() const { return placement_.ranks(); }
   bool is_nccl() const { return spec_.run.schedule == ScheduleKind::nccl; }
   /// How many calls in a row the time is the mean of.
   std::uint32_t calls() const;
-  /// Of the healthy machine.
+  /// The bounds of the healthy machine.
   Bounds bounds(Bytes size) const;
   /// What NCCL made of the machine; null for a textbook schedule and for a single rank.
   const Nccl* nccl() const { return nccl_ ? &*nccl_ : nullptr; }

@@ -59,7 +59,7 @@ class MachineView {
   std::vector<Rank> unlike_nodes() const;
   /// How fast a rank's thread blocks move data, 1 as it should be.
   double speed(Rank rank) const { return speed_.empty() ? 1 : speed_[rank]; }
-  /// Of the slowest rank.
+  /// The speed of the slowest rank.
   double min_speed() const;
 
  private:

@@ -10,8 +10,8 @@ namespace collsim {
 /// About how many bytes of memory it takes to lay out and simulate a call. Known before anything is
 /// laid out, by the number of connections that the algorithm has.
 double memory_needed(const CallCompiler& compiler, Bytes size);
-/// The same of a layout under NCCL's rules: of an algorithm on so many channels, or else of sends
-/// and receives.
+/// The memory of a layout under NCCL's rules: of an algorithm on `channels` channels, or else of
+/// sends and receives.
 double memory_needed(const CallCompiler& compiler, std::optional<NcclAlgorithm> algorithm,
                      std::uint32_t channels);
 
@@ -19,7 +19,7 @@ double memory_needed(const CallCompiler& compiler, std::optional<NcclAlgorithm> 
 /// its control group or RLIMIT_AS says so.
 double memory_available();
 
-/// Throws InputError if a call needs more than 80 % of so many bytes.
+/// Throws InputError if a call needs more than 80 % of the `available` bytes.
 void require_memory(const CallCompiler& compiler, Bytes size,
                     double available = memory_available());
 

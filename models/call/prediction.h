@@ -29,7 +29,7 @@ enum class Extent : std::uint8_t {
 /// "whole", "steady", "scaled", "part".
 std::string_view to_string(Extent extent);
 
-/// How to simulate.
+/// Options of a simulation.
 struct SimulationOptions {
   Engine engine = Engine::native;
   bool exact = false;  ///< every message of every rank: Extent::whole, nothing is folded
@@ -65,7 +65,7 @@ struct Prediction {
 // its bounds and the model's floor: one that is below (by more than rounding) is a bug of ours and
 // throws std::logic_error.
 
-/// By simulation. Throws HangError where a fault keeps the call from ever ending.
+/// Predicts by simulation. Throws HangError where a fault keeps the call from ever ending.
 Prediction simulate(const CompiledCall& call, const SimulationOptions& options = {});
 /// How long each of several calls takes on one machine that are launched at one instant, as one
 /// execution of all (execute_at_once()): message by message, with what host memory carries while
@@ -74,10 +74,10 @@ std::vector<Seconds> simulate_at_once(std::span<const CompiledCall> calls);
 /// By the analytic model that looks at the whole plan: of a textbook's schedule, and where there
 /// are faults or measured host memory. A Predictor answers for all.
 Prediction estimate_by_plan(const CompiledCall& call);
-/// For an approximation, which may come out below a limit that no run can beat: the limit then
-/// counts in its place. What is simulated or exact is checked instead.
+/// Raises an approximation, which may come out below a limit that no run can beat, to that limit.
+/// What is simulated or exact is checked instead.
 void clamp_to(Prediction& prediction, Seconds limit);
-/// What is known without a time.
+/// What is known of a call's prediction without a time.
 Prediction outline(const CompiledCall& call);
 /// The `mean_over_ranks` of simulate() had the machine other costs, not compared with bounds: for
 /// fitting. No faults; there must be proxies with these costs where there are with the compiler's.

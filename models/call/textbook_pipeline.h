@@ -11,8 +11,8 @@
 
 namespace collsim {
 
-/// As many channels as NCCL would run between these GPUs of the machine; 1 where NCCL's rules do
-/// not know the machine, such as one of unlike hosts.
+/// The number of channels that NCCL would run between these GPUs of the machine; 1 where NCCL's
+/// rules do not know the machine, such as one of unlike hosts.
 std::uint32_t nccls_channels(const Topology& topology, std::span<const DeviceId> gpus);
 
 /// Pieces as large as NCCL's (sim/nccl/nccl_chunking.h): a chunk is one step of a connection's

@@ -40,9 +40,9 @@ struct HopClass {
   bool operator==(const HopClass&) const = default;
 };
 
-/// From a slice in the sender's buffer until it is in the receiver's, the wire's latency aside:
-/// both threads, and the network between them (docs/cost-model.md), where the others who share it
-/// send that part of the time.
+/// The seconds from a slice in the sender's buffer until it is in the receiver's, the wire's
+/// latency aside: both threads, and the network between them (docs/cost-model.md), where the others
+/// who share it send that part of the time.
 inline double proxy_delay(const HopClass& hop, const ProxyConstants& proxy, double wire,
                           double others_busy = 1) {
   const double rate = std::min(proxy_rate(proxy, wire).value, hop.network_share(others_busy));
@@ -65,8 +65,9 @@ inline double middle_of(double loops) {
   return loops / 3;
 }
 
-/// How long a call takes without what comes before its first slice, and what keeps the busiest rank
-/// busy of it: where calls follow each other, only that is between them. In seconds.
+/// The time of a call without what comes before its first slice, and the time that its busiest rank
+/// is busy with it, in seconds: where calls follow each other, the latter is what lies between
+/// them.
 struct FormulaTime {
   double total = 0;
   double busy = 0;

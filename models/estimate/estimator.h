@@ -23,11 +23,12 @@ class Estimator {
   Estimator(const Estimator&) = delete;
   Estimator& operator=(const Estimator&) = delete;
 
-  /// For what runs for a size.
+  /// Estimates what runs for a size.
   Prediction estimate(Bytes size);
-  /// The same had NCCL chosen that pair.
+  /// Estimates the time had NCCL chosen that pair.
   Prediction estimate(Bytes size, const Candidate& candidate);
-  /// Whether NCCL's calls are laid out: through host memory, unless a small cluster says what.
+  /// Whether the estimate lays NCCL's calls out: through host memory, unless a small cluster
+  /// answers.
   bool needs_plan() const;
 
  private:

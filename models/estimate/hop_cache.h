@@ -20,7 +20,7 @@ namespace collsim {
 struct LaidTree {
   std::vector<std::vector<Rank>> children;  ///< by rank
   std::vector<Rank> farthest;               ///< by rank: of the leaves below it
-  /// By rank, the hops to its parent and back; no_hop where they are not looked at.
+  /// The hops of each rank to its parent and back; no_hop where they are not looked at.
   std::vector<LaidHops::Id> up;
   std::vector<LaidHops::Id> down;
 };
@@ -64,14 +64,14 @@ class CallHops {
       : compiler_(compiler), view_(view), cache_(cache), kinds_(kinds) {}
 
   const MachineView& view() const { return view_; }
-  /// Without an algorithm, of sends and receives.
+  /// The hops of an algorithm or, without one, of sends and receives.
   AlgorithmHops& of(std::optional<NcclAlgorithm> algorithm);
   LaidHops& laid(std::optional<NcclAlgorithm> algorithm) { return of(algorithm).laid; }
   /// None yet, for a few that others do not share.
   AlgorithmHops none(NcclAlgorithm algorithm) const {
     return {compiler_, algorithm, view_.states(), ways(algorithm)};
   }
-  /// Of all hops that are laid of the channels.
+  /// The classes of all hops that are laid of the channels.
   const HopClasses& classes(NcclAlgorithm algorithm, const UsedChannels& channels);
   LinkConditions now(const LaidHops& hops) const { return hops.conditions(view_.states()); }
   void add_kind(LinkKind kind) { kinds_.insert(kind); }

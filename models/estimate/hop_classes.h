@@ -14,7 +14,7 @@
 
 namespace collsim {
 
-/// The channels that a call uses: the first so many, of which the last may carry less than the
+/// The channels that a call uses: the first `count`, of which the last may carry less than the
 /// others.
 struct UsedChannels {
   std::uint32_t count = 0;
@@ -23,8 +23,8 @@ struct UsedChannels {
   double weight(std::uint32_t channel) const { return channel + 1 == count ? of_last : 1; }
 };
 
-/// Those of a cut. The share of the last is rounded to quarters, so that there are few different
-/// ones; among many channels it does not count.
+/// The channels of a cut. The share of the last is rounded to quarters, so that there are few
+/// different ones; among many channels it does not count.
 UsedChannels used_channels(const NcclChunking& cut);
 
 /// Whether hops are of one class, but for rounding.
@@ -36,14 +36,15 @@ class HopClasses {
  public:
   using Id = LaidHops::Id;
 
-  /// Of all hops that are laid of the channels. `schedules`: the plan's, by channel.
+  /// Finds the classes of all hops that are laid of the channels. `schedules`: the plan's, by
+  /// channel.
   HopClasses(const LaidHops& hops, const UsedChannels& channels,
              const std::vector<std::uint32_t>& schedules);
 
-  /// Of the links that they use.
+  /// The kinds of links that the hops use.
   const std::set<LinkKind>& kinds() const { return kinds_; }
   HopClass of(Id hop) const { return hops_of_[hop].healthy; }
-  /// The same on a machine with faults.
+  /// The class of a hop on a machine with faults.
   HopClass of(Id hop, const LinkConditions& now) const;
 
  private:

@@ -25,7 +25,7 @@ struct MessageShape {
   bool has_proxy = false;               ///< whether the CPU carries what goes over a network
 };
 
-/// What is cut.
+/// A call of sends and receives whose messages are cut.
 struct MessageCall {
   Protocol protocol = Protocol::simple;
   std::uint32_t warps_of_block = 0;

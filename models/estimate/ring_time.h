@@ -21,7 +21,7 @@ struct RingPrograms {
   Primitives end{};                   ///< and of the last
 };
 
-/// Those of NCCL's plan of so many ranks.
+/// The programs of NCCL's ring over `ranks` ranks.
 RingPrograms ring_programs(Collective collective, Rank ranks, bool in_place);
 
 /// What a ring carries on its busiest channel, and how it is cut.

@@ -20,7 +20,7 @@ enum class Likeness : std::uint8_t {
   near,
 };
 
-/// The call on so many of a cluster's ranks (whole nodes, at least two), that it is extrapolated
+/// The call on `ranks` of a cluster's ranks (whole nodes, at least two), that it is extrapolated
 /// from: on the first nodes, or, where faults are, on the nodes that they touch and on neighbours
 /// of theirs; of a textbook's call half of them are the last nodes, since its hops have no NICs of
 /// their own. A touched node takes the place at which it has as many children in both of NCCL's
@@ -36,7 +36,7 @@ std::vector<Rank> ranks_on(const CallSpec& spec, const std::vector<DeviceId>& gp
 /// The call on those of its ranks, in that order; rank 0 is the root where that is not among them.
 CallSpec call_of_ranks(CallSpec spec, const std::vector<Rank>& kept);
 
-/// As many bytes for each rank of `small` as `size` has for each of `ranks`.
+/// The size that gives each rank of `small` as many bytes as `size` gives each of `ranks`.
 Bytes size_for(const CallCompiler& small, Bytes size, Rank ranks);
 
 }  // namespace collsim

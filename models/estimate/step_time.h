@@ -89,8 +89,7 @@ class StepTime {
                 double period) const;
   /// A primitive's slices at every place: the longest of each, and the mean of hops.
   StepCost step(const Primitives& primitives, const StepChunk& chunk, double period) const;
-  /// The same with links that others use beside it as busy as they are at the period that comes
-  /// out.
+  /// The cost of a step when others use its links as busily as the period that comes out says.
   StepCost settled_step(const Primitives& primitives, const StepChunk& chunk) const;
   /// One loop after which every rank has sent and received all: sends in step with each other, each
   /// as long as the busiest rank is busy, or as the hops take round the ring. `last`: of the call.

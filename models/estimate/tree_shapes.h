@@ -28,7 +28,7 @@ class TreeShapes {
  private:
   using Id = LaidHops::Id;
   using ClassOf = std::function<HopClass(Id)>;
-  /// What of a channel's tree faults have looked at.
+  /// The ways of a channel's tree whose faults have been looked at.
   struct Seen {
     std::vector<std::vector<Rank>> ways;
     std::vector<bool> changed;  ///< by rank, whether its place is not as it was laid

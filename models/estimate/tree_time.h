@@ -38,8 +38,8 @@ struct TreeShape {
     bool operator==(const Way&) const = default;
   };
   std::vector<Way> ways;
-  /// Where the network's switches add up what the roots of all nodes have: the way from a root to
-  /// another.
+  /// The way from a root to another where the network's switches add up what the roots of all nodes
+  /// have.
   std::optional<HopClass> network;
   bool several_peers = true;
   bool operator==(const TreeShape&) const = default;

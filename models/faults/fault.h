@@ -54,7 +54,8 @@ struct Fault {
 
 /// One entry of a scenario's `faults`. Throws InputError.
 Fault read_fault(const YamlValue& value);
-/// The same from the command line: "link: node31/nic1, bandwidth: 10%", with braces or without.
+/// Reads a fault from the command line: "link: node31/nic1, bandwidth: 10%", with braces or
+/// without.
 Fault parse_fault(std::string_view text);
 
 }  // namespace collsim

@@ -50,8 +50,8 @@ using MachineFormat =
 /// Whether a text begins as XML or HTML does.
 bool begins_with_element(std::string_view text);
 
-/// By the system that NCCL makes of the file: PCIe as fast as NCCL takes it to be, NVLinks as many
-/// as it counts, each as fast as the data sheet says.
+/// Imports the system that NCCL makes of the file: PCIe as fast as NCCL takes it to be, NVLinks as
+/// many as it counts, each as fast as the data sheet says.
 ImportedNode import_nccl_topology(const TextFile& text, const ImportOptions& options);
 
 }  // namespace collsim

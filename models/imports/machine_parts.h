@@ -56,7 +56,8 @@ std::string with_key(const std::string& mapping, std::string_view key, const std
 /// The text of a key of a flow mapping; nothing where it is not there.
 std::optional<std::string> text_of_key(const std::string& mapping, std::string_view key);
 
-/// The same as a topology file, which read_machine() takes. Throws InputError as compose() does.
+/// The composed machine as a topology file, which read_machine() takes. Throws InputError as
+/// compose() does.
 std::string composed_text(const MachineParts& parts, std::uint32_t nodes);
 
 /// So many nodes of it, beside those of another kind. A fat tree of two levels gets a third where
@@ -64,7 +65,7 @@ std::string composed_text(const MachineParts& parts, std::uint32_t nodes);
 /// nodes without a fabric, and for a fabric that cannot be as asked.
 Topology compose(const MachineParts& parts, std::uint32_t nodes);
 
-/// How many nodes the cluster has on which a job of so many nodes is placed: as many, or with a
+/// How many nodes the cluster has on which a job of `nodes` nodes is placed: as many, or with a
 /// list those that the machine has, at least as many as its highest number needs. Throws InputError
 /// where a list has fewer nodes than the job, and for a list beside nodes of another kind.
 std::uint32_t nodes_around(const MachineParts& parts, std::uint32_t nodes);
@@ -73,7 +74,7 @@ std::uint32_t nodes_around(const MachineParts& parts, std::uint32_t nodes);
 /// which parts it is. Throws InputError.
 Machine composed_machine(const MachineParts& parts);
 
-/// The GPUs of the ranks of a job of so many nodes (those of another kind aside) on the cluster of
+/// The GPUs of the ranks of a job of `nodes` nodes (those of another kind aside) on the cluster of
 /// nodes_around(): in the order of the placement.
 std::vector<DeviceId> job_gpus(const Topology& topology, const MachineParts& parts,
                                std::uint32_t nodes);

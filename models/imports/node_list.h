@@ -13,8 +13,8 @@ namespace collsim {
 /// option, for what is no such list and for a node that occurs twice.
 std::vector<std::uint32_t> parse_node_list(std::string_view option, std::string_view text);
 
-/// The same of a file: names or lists, one or several on a line, and comments after `#`, as
-/// `scontrol show hostnames` prints them. Throws InputError with the place in the file.
+/// The numbers that a file names: names or lists, one or several on a line, and comments after `#`,
+/// as `scontrol show hostnames` prints them. Throws InputError with the place in the file.
 std::vector<std::uint32_t> read_node_list(const TextFile& file);
 
 }  // namespace collsim

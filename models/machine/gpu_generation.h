@@ -22,8 +22,8 @@ struct GpuGeneration {
 /// All of them, rising.
 std::span<const GpuGeneration> gpu_generations();
 
-/// The board on which up to so many GPUs of a model sit, where they sit in none of their
-/// generation; empty elsewhere.
+/// The board on which up to `gpus` GPUs of a model sit, where they sit in none of their generation;
+/// empty elsewhere.
 std::string_view own_board(const GpuModel& model, std::uint32_t gpus);
 
 /// The calibration of a model that NVLink joins and that differs from others of its generation, and

@@ -30,7 +30,7 @@ std::string gpu_model_names();
 /// digit after the name makes it another one: "A4000" is no A40.
 const GpuModel* find_gpu_model(std::string_view text);
 
-/// Of the model that the text names, or of "sm_90", which says it; nothing for any other text.
+/// The compute capability of the model in the text, or of "sm_90"; nothing for any other text.
 std::optional<int> known_compute_capability(std::string_view text);
 
 /// Whether GPUs of these compute capabilities are of one generation, as B200 (100) and GB300 (103)

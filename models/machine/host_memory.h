@@ -18,10 +18,10 @@ namespace collsim {
 /// h = exp(-(1 - h) footprint / cache): only misses replace anything.
 double cached_share(double footprint, Bytes cache);
 
-/// What a node's host memory carries, all its GPUs together, while their buffers there have so many
-/// bytes. They are filled in turn, so that of those that outgrow the cache ever fewer are still in
-/// it when their turn comes (cached_share()), as measured on two H200 hosts (recordings/h200x4,
-/// recordings/h200.csv).
+/// What a node's host memory carries, all its GPUs together, while their buffers there have
+/// `footprint` bytes. They are filled in turn, so that of those that outgrow the cache ever fewer
+/// are still in it when their turn comes (cached_share()), as measured on two H200 hosts
+/// (recordings/h200x4, recordings/h200.csv).
 BytesPerSecond memory_rate(const MemoryConstants& cost, Bytes footprint);
 
 /// What a PCIe link carries both ways, as a share of its bandwidth, where that share of what a GPU
@@ -29,7 +29,7 @@ BytesPerSecond memory_rate(const MemoryConstants& cost, Bytes footprint);
 /// 2080 Ti with gen4 and gen3 reach the same shares (docs/transports.md).
 double both_ways_share(const MemoryConstants& cost, double in_turn);
 
-/// Of what a rank sends in a call, the share for which it receives as much without sending: in a
+/// The share of what a rank sends in a call for which it receives as much without sending: in a
 /// ring of two all, in one of many the first chunk of each loop. Lanes of a tree do both at once.
 double share_in_turn(const Plan& plan, const DataPartition& partition, Rank rank);
 

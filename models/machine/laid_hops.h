@@ -84,11 +84,11 @@ class LaidHops {
   std::span<const ResourceId> resources(Id id) const {
     return std::span(resources_).subspan(first_[id], first_[id + 1] - first_[id]);
   }
-  /// Of them, what a hop loads up to a proxy's buffer: all where there is no proxy.
+  /// The resources that a hop loads up to a proxy's buffer: all where there is no proxy.
   std::span<const ResourceId> to_proxy(Id id) const {
     return std::span(resources_).subspan(first_[id], network_[id] - first_[id]);
   }
-  /// And what it loads from there on.
+  /// The resources that it loads from there on.
   std::span<const ResourceId> network(Id id) const {
     return std::span(resources_).subspan(network_[id], first_[id + 1] - network_[id]);
   }

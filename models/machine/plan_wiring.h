@@ -13,14 +13,14 @@
 
 namespace collsim {
 
-/// By which NIC a hop leaves a node, and by which it enters the other.
+/// The NICs by which a hop leaves a node and enters the other.
 struct HopNics {
   std::optional<DeviceId> relay;  ///< GPU beside `out` through which the sender goes
   DeviceId out = 0;
   DeviceId in = 0;
 };
 
-/// Where hops do not go the way that a Router finds. What is empty, changes nothing.
+/// The hops that do not go the way that a Router finds. What is empty changes nothing.
 struct HopRules {
   /// Whether what one rank sends another of its node goes through the receiver's host memory.
   std::function<bool(Rank from, Rank to)> through_host_memory;

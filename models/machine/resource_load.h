@@ -21,7 +21,7 @@ struct ResourceLoad {
   std::vector<std::vector<ThreadBlockLoad>> thread_blocks;  ///< [channel][rank]
 };
 
-/// Of one call, by its plan: no execution can carry less.
+/// The load of one call, by its plan: no execution can carry less.
 ResourceLoad resource_load(const Plan& plan, const DataPartition& partition, const Wiring& wiring,
                            const ProtocolConstants& cost);
 

@@ -25,7 +25,7 @@ class ResourceTable {
   /// Lets the wire load what lies on the way; what is used for the first time is added to the
   /// wiring. With a proxy all from the first link of a network on is the proxy's to load.
   void load(Wire& wire, std::span<const LinkId> way, bool has_proxy);
-  /// Of a link that is used; else nothing.
+  /// The resource of a link that is used; else nothing.
   std::optional<ResourceId> resource_of(LinkId link) const;
 
  private:

@@ -22,7 +22,7 @@ class SwitchPlacement {
  public:
   SwitchPlacement(const Topology& topology, std::span<const DeviceId> gpus);
 
-  /// By agent. Throws InputError where no switch of that kind has Device::reduces.
+  /// The switch of each agent. Throws InputError where no switch of that kind has Device::reduces.
   std::vector<DeviceId> of(const Plan& plan, std::uint32_t channel);
 
  private:

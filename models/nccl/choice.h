@@ -35,7 +35,7 @@ struct Candidate {
   NcclAlgorithm algorithm = NcclAlgorithm::ring;
   Protocol protocol = Protocol::simple;
   double time = 0;  ///< NCCL's estimate, us
-  /// Of a larger cluster that this one stands for; none: what NCCL launches here.
+  /// What NCCL launches on a larger cluster that this one stands for; none: what it launches here.
   std::optional<LaunchSize> launch{};
 };
 
@@ -122,11 +122,11 @@ class Nccl {
   bool network_through_host_memory(std::uint32_t gpu) const {
     return nodes_ > 1 && network_through_host_memory_[gpu];
   }
-  /// By which NICs Ring, Tree and the heads of NVLSTree reach other nodes.
+  /// The NICs by which Ring, Tree and the heads of NVLSTree reach other nodes.
   const ChannelNets& ring_nets() const { return ring_nets_; }
   const ChannelNets& tree_nets() const { return tree_nets_; }
   const ChannelNets& head_nets() const { return head_nets_; }
-  /// By which NICs sends and receives do.
+  /// The NICs by which sends and receives do.
   const MessageNets& message_nets() const { return message_nets_; }
   /// What sends and receives have.
   const PointToPoint& point_to_point() const { return point_to_point_; }

@@ -15,7 +15,7 @@
 
 namespace collsim {
 
-/// Where the time of a call by a peer kernel goes.
+/// The parts of the time of a call by a peer kernel.
 struct PeerCallParts {
   const PeerKernelCost* cost = nullptr;
   Seconds flags;   ///< for as many ranks
@@ -57,9 +57,9 @@ class PeerCalls {
   /// both), or of NCCL ("nccl"). Throws InputError where the machine or the table does not have it.
   Prediction predict(Bytes size);
   Prediction predict(std::string_view kernel, Bytes size);
-  /// Where the time of a kernel goes.
+  /// The parts of the time of a kernel.
   PeerCallParts parts(std::string_view kernel, Bytes size);
-  /// The same of what choose() says; only where that is no call of NCCL's.
+  /// The parts of the kernel that choose() says; only where that is no call of NCCL's.
   PeerCallParts chosen_parts(Bytes size);
   /// "two_shot of H100 on 4, 8 ranks": whose costs calls that were predicted so far have taken
   /// over, as none like them were recorded.

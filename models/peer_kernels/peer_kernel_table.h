@@ -49,11 +49,11 @@ struct KernelBlocks {
   bool even = true;         ///< each has as much to do
 };
 
-/// Flags and their doublings, for so many ranks.
+/// The time of flags and their doublings for `ranks` ranks.
 Seconds flag_time(const PeerKernelCost& kernel, double ranks);
 /// The whole formula, for bytes that take `wire` at line rate.
 Seconds kernel_time(const PeerKernelCost& kernel, double ranks, Seconds wire);
-/// The same on thread blocks, which would take `handled` at line rate for what they handle, bytes
+/// The time on thread blocks, which would take `handled` at line rate for what they handle, bytes
 /// of the rank itself included. Where they matter, hypot(wire / port_share, handled / (count
 /// block_share)) stands for what bytes take; else hypot(wait, handled / port_share).
 Seconds kernel_time(const PeerKernelCost& kernel, double ranks, Seconds wire, Seconds handled,
@@ -110,7 +110,7 @@ PeerKernelTable load_peer_kernels();
 std::vector<std::string> engines_of(const PeerKernelTable& table);
 
 /// The row of the engine's latest release that is not after the one asked for; null where it has
-/// none for such GPUs and so many ranks, so that NCCL runs.
+/// none for such GPUs and `ranks` ranks, so that NCCL runs.
 const PeerKernelChoice* find_choice(const PeerKernelTable& table, const EngineRelease& engine,
                                     int gpu, Rank ranks);
 
@@ -137,9 +137,9 @@ std::string common_gpu(const Topology& topology, const std::vector<DeviceId>& gp
 /// The `call` of the first host that fits.
 Seconds host_call(const PeerKernelTable& table, std::string_view gpu, std::string_view cpu);
 
-/// What a cost rests on for a kernel on so many GPUs of that name: `measured` where calls of both
-/// were recorded, `derived` where those of other counts or GPUs of the same major compute
-/// capability were, else `guessed`.
+/// What a kernel's cost rests on for `ranks` GPUs of that name: `measured` where calls of both were
+/// recorded, `derived` where those of other counts or GPUs of the same major compute capability
+/// were, else `guessed`.
 Trust trust_of(const PeerKernelCost& cost, std::string_view kernel, std::string_view gpu,
                Rank ranks);
 

@@ -40,7 +40,7 @@ class RegisteredCalls {
   Prediction predict(Bytes size);
   /// What NCCL would take had the buffers not been registered.
   Prediction without(Bytes size) { return plans_.nccl().predict(size); }
-  /// The time of a kernel, chosen or not, on so many thread blocks.
+  /// The time of a kernel, chosen or not, on `blocks` thread blocks.
   Seconds time_of(SymmetricKernel kernel, std::uint32_t blocks, Bytes size);
   /// The call without registered buffers.
   const CallCompiler& compiler() { return plans_.nccl().compiler(); }

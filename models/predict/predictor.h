@@ -34,10 +34,10 @@ class Predictor {
   Predictor(Predictor&&) = delete;
   Predictor& operator=(Predictor&&) = delete;
 
-  /// The same call by another method. What formulas find of hops is shared by all that are made of
-  /// one by by() and with_faults(): each thread needs one of its own.
+  /// Predicts this call by another method. What formulas find of hops is shared by all that are
+  /// made of one by by() and with_faults(): each thread needs one of its own.
   Predictor by(Method method) const;
-  /// The same call with other faults of its machine, of which NCCL knows nothing.
+  /// Predicts this call with other faults of its machine, of which NCCL knows nothing.
   Predictor with_faults(MachineFaults faults) const;
 
   const CallCompiler& compiler() const { return model_.compiler(); }
@@ -46,12 +46,12 @@ class Predictor {
   /// InputError where the call needs more memory than there is (require_memory()), HangError where
   /// a fault keeps it from ever ending.
   Prediction predict(Bytes size, const std::optional<Candidate>& given = {});
-  /// By formulas, whatever the method.
+  /// Estimates by formulas, whatever the method.
   Prediction estimate(Bytes size, const std::optional<Candidate>& given = {});
 
   /// Whether a small cluster stands for the whole.
   bool scales(Bytes size);
-  /// As ScaledCall has it. The Predictor must outlive it.
+  /// The call that stands for this one, as ScaledCall has it. The Predictor must outlive it.
   RepresentativeCall representative(Bytes size, double max_messages);
 
  private:

@@ -25,7 +25,7 @@ struct CallCost {
   Seconds latency{};   ///< the part of `alone` that kernels and the network do not make longer
   double network = 0;  ///< the share of its nodes' NICs that the rest of it fills
   std::uint32_t channels = 0;  ///< multiprocessors that it keeps on each GPU
-  /// Of a call inside a node its number there (CallCosts::rates_in_node()).
+  /// The number of a call inside a node there (CallCosts::rates_in_node()).
   std::optional<std::uint32_t> in_node{};
 };
 
@@ -52,8 +52,8 @@ struct MachineCalls {
   std::vector<DeviceId> gpus{};        ///< rank i of the program sits on gpus[i]
   RunSpec run{};                       ///< as for a single call: NCCL's version, variables
   bool simulate = false;               ///< calls are simulated; else formulas say their time
-  /// Of links, all the time. A communicator that stands for others like it has the faults that its
-  /// own ranks meet.
+  /// Faults of links, which hold all the time. A communicator that stands for others like it has
+  /// the faults that its own ranks meet.
   MachineFaults faults{};
 };
 

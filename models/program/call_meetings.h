@@ -26,8 +26,8 @@ struct MeetingCall {
   std::vector<RunningOp> arrived{};
 };
 
-/// Where groups of ranks meet for the calls of a program. A call begins when all who take part have
-/// come to it and, if it is a collective, when those before it on its communicator have ended.
+/// The places where groups of ranks meet for calls. A call begins when all who take part have come
+/// to it and, if it is a collective, when those before it on its communicator have ended.
 class CallMeetings {
  public:
   /// Refers to the program.

@@ -43,10 +43,10 @@ struct ProgramCall {
   Bytes bytes;
   std::uint32_t peer = 0;   ///< of a send or a receive: the group at its other end
   std::uint32_t count = 1;  ///< that many in a row, of an op's `inner` calls
-  /// That it had when the program was measured (`CallProgram::measured`); 0: not known.
+  /// Channels that it had when the program was measured (`CallProgram::measured`); 0: not known.
   std::uint32_t channels = 0;
-  /// Of one of an op's `inner` calls: what the kernels that run beside it take without it, a part
-  /// of the op's `compute`.
+  /// The time of the kernels beside one of an op's `inner` calls, without it: a part of the op's
+  /// `compute`.
   Seconds beside{};
 
   bool operator==(const ProgramCall&) const = default;

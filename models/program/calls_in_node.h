@@ -33,7 +33,7 @@ class CallsInNode {
 
   explicit CallsInNode(SpecOf spec_of) : spec_of_(std::move(spec_of)) {}
 
-  /// Its number, the same for the same call.
+  /// The number of a call, the same for the same call.
   std::uint32_t number_of(const Call& call);
 
   /// How fast each call moves while all of them do, as a part of its rate alone: such that calls

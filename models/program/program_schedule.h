@@ -12,8 +12,8 @@ namespace collsim {
 
 /// How kernels and calls share a GPU.
 struct GpuSharing {
-  /// Of a GPU. A call in flight keeps as many as it has channels, and kernels run on the others. 0:
-  /// calls take none.
+  /// Multiprocessors of a GPU. A call in flight keeps as many as it has channels, and kernels run
+  /// on the others. 0: calls take none.
   std::uint32_t multiprocessors = 0;
   /// How much longer kernels take at least beside a call: it breaks up the waves of products,
   /// however few multiprocessors it keeps.
@@ -25,7 +25,7 @@ struct GpuSharing {
   bool calls_wait_for_kernels = false;
 };
 
-/// When an op runs on the ranks of its group.
+/// The times at which an op runs on the ranks of its group.
 struct OpTime {
   Seconds begin;  ///< it is at the head of its stream, with nothing more to wait for
   Seconds moves;  ///< all who take part have come to its first call, or its kernels begin
@@ -38,12 +38,12 @@ struct GroupSchedule {
   Seconds end{};              ///< of its last op
   Seconds computes{};         ///< while kernels run
   Seconds waits{};            ///< no kernel runs and no call moves: for others, or for the host
-  /// No kernel runs while calls move, by the communicator's name. Of several at once, the one that
-  /// began first counts.
+  /// The time in which calls move and no kernel runs, by the communicator's name. Of several calls
+  /// at once, the one that began first counts.
   std::map<std::string, Seconds> exposed{};
 };
 
-/// When everything of a program happens.
+/// The times of everything in a program.
 struct ProgramSchedule {
   Seconds time{};  ///< until the last group ends
   std::vector<GroupSchedule> groups{};

@@ -17,7 +17,7 @@ class FabricLeaves {
  public:
   explicit FabricLeaves(const Topology& topology);
 
-  /// Of a node, counted from 0 in the order of nodes.
+  /// The leaf of a node, counted from 0 in the order of nodes.
   std::uint32_t leaf_of(std::uint32_t node) const { return leaf_of_node_[node]; }
   /// Bytes a second that a leaf sends upwards at most; 0 where nothing leads on.
   double uplink(std::uint32_t leaf) const { return uplinks_[leaf]; }
@@ -42,7 +42,7 @@ class SharedNetwork {
   /// A part of every cable's rate is reached: headers take the rest. Both must outlive it.
   SharedNetwork(const Topology& topology, const FabricLeaves& leaves, double reached);
 
-  /// For how long the busiest of them is busy with it.
+  /// The time for which this traffic keeps the busiest of them busy.
   Seconds busy_time(const NodeTraffic& traffic);
 
  private:
@@ -55,7 +55,7 @@ class SharedNetwork {
   std::vector<double> nics_;   ///< of each node, bytes per second each way
   std::vector<bool> on_leaf_;  ///< by switch: whether a node is cabled to it
   double above_ = 0;           ///< of all cables between other switches, both ways
-  /// By leaves: how many cables above them a way between their nodes has.
+  /// The number of cables above two leaves that a way between their nodes has.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known_;
 };
 

@@ -22,7 +22,7 @@ class ListedRanks {
   /// How many communicators of one run were timed at once (NCCL_TESTS_SPLIT); 1 where they are
   /// unlike.
   std::uint32_t groups() const;
-  /// Of one communicator.
+  /// The ranks of one communicator.
   Rank ranks() const;
   std::uint32_t nodes() const;
   const std::set<std::string>& hosts() const { return hosts_; }

@@ -12,7 +12,7 @@
 
 namespace collsim {
 
-/// By what a channel carries data between two ranks.
+/// What a channel carries data by between two ranks.
 enum class LogTransport : std::uint8_t {
   peer_to_peer,    ///< "via P2P/..."
   host_memory,     ///< "via SHM/..."
@@ -55,7 +55,7 @@ struct LogFacts {
   std::set<std::string> hosts_without_gpudirect;
   std::string interface;    ///< "eno1" of "NET/Socket : Using [0]eno1:192.0.2.1<0>"
   std::uint32_t cores = 0;  ///< the fewest of "Setting affinity for GPU 0 to ffff"
-  /// Of each channel, the ranks of its ring as "Channel 00/24 : 0 1 2 3" lists them.
+  /// The ranks of each channel's ring, as "Channel 00/24 : 0 1 2 3" lists them.
   std::map<std::uint32_t, std::vector<std::uint32_t>> rings;
   std::uint32_t fewest_channels = 0;  ///< of collectives, of any rank
   std::vector<std::string> warnings;  ///< NCCL WARN, each text once, the first few

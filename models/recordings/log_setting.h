@@ -32,7 +32,7 @@ class RunSettings {
   /// A row of the run's table has been read.
   void end_of_row();
 
-  /// Of the run that rows are read of.
+  /// The variables of the run whose rows are being read.
   const Variables& variables() const { return variables_; }
   /// What was printed after the last row: of the last run.
   const Variables& trailing() const { return since_row_; }

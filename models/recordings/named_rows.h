@@ -26,7 +26,7 @@ std::string several_groups(std::uint32_t groups, Rank ranks);
 /// sentences that say what was found so, and what cannot be told.
 std::vector<std::string> name_table(std::span<RecordedRow> table, const RowNames& names);
 
-/// The same for all tables of a recording; the sentences become notes of it.
+/// Names the rows of all tables of a recording; the sentences become notes of it.
 void name_rows(Recording& recording, const RowNames& names);
 
 }  // namespace collsim

@@ -12,14 +12,14 @@
 
 namespace collsim {
 
-/// Where the columns of a table of nccl-tests stand, counted from 0. A header may be torn, so that
-/// nothing that it says holds for a row before `TableRow` has looked.
+/// The columns of a table of nccl-tests, counted from 0. A header may be torn, so that nothing that
+/// it says holds for a row before `TableRow` has looked.
 struct TableColumns {
   using Column = std::optional<std::size_t>;
   Column redop;
   Column root;
   std::array<Column, 2> time;  ///< out of place, in place
-  /// How many results were not as expected, likewise.
+  /// The columns with the number of wrong results, out of place and in place.
   std::array<Column, 2> wrong;
   /// What older tables have instead: the largest deviation of any result.
   std::array<Column, 2> error;

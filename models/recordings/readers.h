@@ -55,7 +55,7 @@ std::optional<std::int64_t> whole_number(std::string_view text);
 /// A number of a rank; one that no rank can have is the largest, which is in no machine.
 Rank rank_of(std::int64_t number);
 std::optional<double> decimal_number(std::string_view text);
-/// Sets the time of a row, which is printed as `text`: so many microseconds, to half a digit.
+/// Sets the time of a row, which is printed as `text`: `microseconds`, to half a digit.
 void set_time(RecordedRow& row, std::string_view text, double microseconds);
 
 }  // namespace collsim

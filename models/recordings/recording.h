@@ -79,10 +79,10 @@ struct Recording {
 /// Reads any of the formats of docs/formats.md ("Recordings"), which it tells by the content: our
 /// recorder's YAML, a published run's, a CSV, nccl-tests' text output, its JSON. Throws InputError.
 Recording read_recording(const std::filesystem::path& path);
-/// The same for a text that is at hand.
+/// Reads a recording from a text.
 Recording read_recording(const TextFile& text);
-/// The same, but rows of nccl-tests' text that are cut off or contradict themselves are passed over
-/// and counted in `bad_rows`.
+/// Reads a recording. Rows of nccl-tests' text that are cut off or contradict themselves are passed
+/// over and counted in `bad_rows`.
 Recording read_recording(const TextFile& text, std::size_t& bad_rows);
 
 /// The release whose rules apply: the one that the recording names for this, else the recorded one,

@@ -38,7 +38,7 @@ struct PrintedInterval {
   double min = 0;
   double max = 0;
 };
-/// Of "12.34", whose value is given, 12.335 to 12.345.
+/// The interval that a printed value stands for: of "12.34" it is 12.335 to 12.345.
 PrintedInterval printed_interval(double value, std::string_view digits);
 
 }  // namespace collsim

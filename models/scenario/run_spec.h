@@ -17,7 +17,7 @@
 
 namespace collsim {
 
-/// Where the real times of a run stand.
+/// The place of the real times of a run.
 struct MeasuredSource {
   std::filesystem::path file;
   std::string id;

@@ -35,7 +35,7 @@ struct Scenario {
   std::filesystem::path topology;
   Collective collective = Collective::all_reduce;
   std::optional<std::uint32_t> ranks;  ///< all GPUs where not given
-  /// The first so many GPUs of every node take part; all where not given.
+  /// How many GPUs of every node take part, its first ones; all where not given.
   std::optional<std::uint32_t> ranks_per_node;
   Rank root = 0;  ///< for collectives that have one
   Sizes sizes;
@@ -48,7 +48,7 @@ struct Scenario {
 /// Reads `collsim: scenario/1` (docs/formats.md). Paths in it are relative to it, or bare names of
 /// shipped files. Throws InputError.
 Scenario load_scenario(const std::filesystem::path& path);
-/// The same for the root of a file that is at hand; `base` is its folder.
+/// Reads a scenario from the root of a file; `base` is its folder.
 Scenario read_scenario(const YamlValue& file, const std::filesystem::path& base);
 /// The keys of a scenario.
 std::span<const std::string_view> scenario_keys();

@@ -31,9 +31,9 @@ class CallModel {
   /// What runs, had NCCL chosen `given`; without it what NCCL does choose. Throws InputError where
   /// its layout needs more memory than there is (require_memory()).
   CompiledCall plan(Bytes size, const std::optional<Candidate>& given);
-  /// Its time by formulas.
+  /// The call's time by formulas.
   Prediction estimate(Bytes size, const std::optional<Candidate>& given);
-  /// Its time by simulation of all of it. `is_asked`: SimulationOptions::begin hears of it.
+  /// The call's time by simulation of all of it. `is_asked`: SimulationOptions::begin hears of it.
   Prediction run(const CompiledCall& call, bool is_asked = true) const;
 
  private:
@@ -52,7 +52,7 @@ class AskedCall {
 
   const CallCompiler& compiler() const { return model_.compiler(); }
   Bytes size() const { return size_; }
-  /// As if NCCL had chosen it; nothing: what it does choose.
+  /// What NCCL is taken to have chosen; nothing: what it does choose.
   const std::optional<Candidate>& given() const { return given_; }
   const CompiledCall& plan() {
     if (!plan_) plan_ = model_.plan(size_, given_);

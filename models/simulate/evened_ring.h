@@ -13,8 +13,8 @@ class EvenedRing : public Shortcut {
  public:
   using Shortcut::Shortcut;
   std::optional<Prediction> predict(AskedCall& call) override;
-  /// The larger call; nothing where the call is short, no ring or even, or where evening it would
-  /// add too much.
+  /// The evened call, slightly larger; nothing where the call is short, no ring or even, or where
+  /// evening it would add too much.
   std::optional<CompiledCall> evened(const CompiledCall& call);
 
  private:

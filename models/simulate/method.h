@@ -12,8 +12,8 @@ class CallCache;
 struct SimulationBudget {
   Rank max_ranks = 512;
   double max_seconds = 2;  ///< of one core, as far as is known before (likely_seconds())
-  /// Of one call. What would send more is extrapolated from four nodes or so, then by smaller calls
-  /// of theirs (Extent::part), and where these send more as well, formulas answer.
+  /// The most messages of a call. What would send more is extrapolated from four nodes or so, then
+  /// by smaller calls of theirs (Extent::part), and where these send more, formulas answer.
   double max_messages = std::numeric_limits<double>::infinity();
 };
 
@@ -38,7 +38,7 @@ inline Method by_formulas(CallCache* cache = nullptr) {
 inline Method by_simulation(const SimulationBudget& budget = {}) {
   return {.budget = budget};
 }
-/// Of all ranks, whatever it takes, but equal ranks once and no further than a steady state.
+/// Simulates all ranks, whatever it takes, but equal ranks once and no further than a steady state.
 inline Method by_whole_simulation() {
   constexpr double any = std::numeric_limits<double>::infinity();
   return by_simulation({.max_ranks = std::numeric_limits<Rank>::max(), .max_seconds = any});

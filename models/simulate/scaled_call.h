@@ -33,7 +33,7 @@ class ScaledCall : public Shortcut {
   /// Prediction::extent says it afterwards.
   bool applies(AskedCall& call);
   std::optional<Prediction> predict(AskedCall& call) override;
-  /// The call of the largest cluster that sends at most so many messages for it when each is
+  /// The call of the largest cluster that sends at most `max_messages` for it when each is
   /// simulated, or of the smallest that may stand for the whole. The model must outlive it.
   RepresentativeCall representative(AskedCall& call, double max_messages);
 

@@ -54,7 +54,7 @@ class RecordedBounds {
   std::vector<MachineBounds> bounds_;  // of the GPUs on which the call may have run
 };
 
-/// Of one size.
+/// The least time of a call of one size.
 inline Seconds min_time(const RecordedCall& call, const Topology& topology, Bytes size) {
   return RecordedBounds(call, topology).of(size);
 }

@@ -23,7 +23,7 @@ struct Score {
   double bias = 0;  ///< mean of the signed errors; above 0: predicted too slow
 };
 
-/// Of no errors, all is 0.
+/// The score of some errors; of no errors, all is 0.
 Score score(const std::vector<double>& errors);
 
 /// Bands of sizes that are judged apart.
@@ -46,7 +46,7 @@ struct ValidationFamily {
   auto operator<=>(const ValidationFamily&) const = default;
 };
 ValidationFamily family_of(const ValidatedRow& row);
-/// The same whatever channels were forced.
+/// The family of a row whatever channels were forced.
 ValidationFamily family_of_any_channels(const ValidatedRow& row);
 using FamilyOf = std::function<ValidationFamily(const ValidatedRow&)>;
 /// Rows by family, as `family` says; where several recordings have rows of one, each has a family
@@ -65,7 +65,7 @@ struct FamilyScore {
 };
 std::vector<FamilyScore> family_scores(const std::vector<ValidatedRow>& rows,
                                        const FamilyOf& family = family_of);
-/// The same for all rows together; its family says nothing.
+/// The score of all rows together; its family says nothing.
 FamilyScore total_score(const std::vector<ValidatedRow>& rows);
 
 /// How often what we think NCCL chose is what the recording says it chose.

@@ -17,7 +17,7 @@ namespace collsim {
 extern const Algorithm all_reduce_ring;
 /// 2 ceil(log2 N) steps; a rank sends at most S up and 2S down.
 extern const Algorithm all_reduce_tree;
-/// As tree with one rank per node; every rank sends about 2S.
+/// Two trees with one rank per node, each with half of the data; every rank sends about 2S.
 extern const Algorithm all_reduce_double_binary_tree;
 /// p ranks per node: 2(p-1) steps inside nodes; S/p enter the algorithm between nodes.
 extern const Algorithm all_reduce_hierarchical;

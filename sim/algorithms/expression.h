@@ -35,7 +35,7 @@ class Expression {
   /// Throws ExpressionError where it divides by zero or leaves 62 bits.
   Value value(std::span<const Value> values) const;
 
-  /// In reverse Polish order.
+  /// One token of an expression in reverse Polish order.
   struct Term {
     enum class Kind : std::uint8_t { number, name, unary, binary };
     Kind kind = Kind::number;

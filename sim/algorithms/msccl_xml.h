@@ -14,9 +14,9 @@ namespace collsim {
 /// chunks, and messages that change their chunk.
 TransferList read_msccl_xml(const TextFile& text);
 
-/// The same schedule as MSCCL's XML, in place, protocol Simple: one thread block for each peer and
-/// lane that a GPU sends to, and one for each that it receives from, with the dependencies that
-/// keep the order of the steps.
+/// A schedule as MSCCL's XML, in place, protocol Simple: one thread block for each peer and lane
+/// that a GPU sends to, and one for each that it receives from, with the dependencies that keep the
+/// order of the steps.
 std::string msccl_xml(const TransferList& list, const std::string& name);
 
 }  // namespace collsim

@@ -12,7 +12,7 @@ namespace collsim {
 /// participant `ranks`.
 using SwitchSchedule = Schedule (*)(Rank ranks);
 
-/// Of the algorithm, or null where ranks do all themselves.
+/// Returns the switch's part of the algorithm, or null where ranks do all themselves.
 SwitchSchedule switch_schedule_of(const Algorithm& algorithm);
 
 /// Nothing, or why no NVSwitch joins all the ranks: they are in several nodes.

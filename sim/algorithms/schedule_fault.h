@@ -34,8 +34,8 @@ struct ScheduleFault {
 /// end what the collective promises. Looks ranks x chunks times at all messages of a chunk.
 std::optional<ScheduleFault> find_fault(const TransferList& list);
 
-/// The same of a schedule that has been made a plan, with the steps of replay_steps(), which people
-/// see; places are those of `written`.
+/// The first fault of a schedule that has been made a plan, with the steps of replay_steps(), which
+/// people see; places are those of `written`.
 std::optional<ScheduleFault> find_fault(const TransferList& written, const Plan& plan);
 
 }  // namespace collsim

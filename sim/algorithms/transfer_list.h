@@ -28,7 +28,7 @@ struct WrittenStep {
   std::vector<WrittenTransfer> transfers;
 };
 
-/// A schedule for so many ranks, message by message.
+/// A schedule for `ranks` ranks, message by message.
 struct TransferList {
   Collective collective = Collective::all_reduce;
   Rank ranks = 1;

@@ -87,15 +87,15 @@ std::shared_ptr<const WrittenSchedule> read_schedule_file(const std::string& nam
 /// A text of either kind, for tests and fuzzers.
 WrittenSchedule read_schedule_yaml(const TextFile& text);
 
-/// Nothing, or why it is not for so many ranks, and for how many it is ("...; ...").
+/// Why the schedule is not for `ranks` ranks, and for how many it is ("...; ..."); else nothing.
 std::optional<std::string> why_not_for(const WrittenSchedule& schedule, Rank ranks);
 /// The only number of ranks that it is for, if there is one.
 std::optional<Rank> only_ranks(const WrittenSchedule& schedule);
 
 /// How many chunks a loop is cut into. Throws InputError.
 std::uint32_t chunks_of(const WrittenSchedule& schedule, Rank ranks, Rank per_node, Rank root);
-/// The messages for so many ranks, valid ones. Throws InputError, at the rule, where a rank or a
-/// chunk is not there, or there are more than 1.2 million messages.
+/// The valid messages for `ranks` ranks. Throws InputError, at the rule, where a rank or a chunk is
+/// not there, or there are more than 1.2 million messages.
 TransferList transfers_of(const WrittenSchedule& schedule, Rank ranks, Rank per_node, Rank root);
 
 }  // namespace collsim

@@ -7,7 +7,7 @@
 
 namespace collsim {
 
-/// What a file is about.
+/// The kinds of things that a file is about.
 enum class FileKind : std::uint8_t { machine, recording, trace, dump, log, tuning, packed };
 
 /// How surely a text is of a format, by what its writer leaves in it.

@@ -21,7 +21,7 @@ std::string to_string(const SourcePosition& position);
 class InputError : public std::runtime_error {
  public:
   InputError(const SourcePosition& position, const std::string& wrong, const std::string& accepted);
-  /// For input that is no file, such as a command-line option.
+  /// The constructor for input that is no file, such as a command-line option.
   InputError(const std::string& wrong, const std::string& accepted);
 };
 

@@ -4,7 +4,7 @@
 
 namespace collsim {
 
-/// JSON as text, on one line or indented by so many blanks. A string in it that is not UTF-8 (a
+/// JSON as text, on one line or indented by `indent` blanks. A string in it that is not UTF-8 (a
 /// file's name, a word of a log) gets U+FFFD for what is not, where dump() alone would throw.
 template <typename Json>
 std::string json_text(const Json& json, int indent = -1) {

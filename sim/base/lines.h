@@ -12,7 +12,7 @@ struct Word {
   std::string_view text;
   int column = 1;
 };
-/// What blanks and tabs divide.
+/// The words of a line, which blanks and tabs divide.
 std::vector<Word> split_words(std::string_view line);
 
 /// The lines of a text, without their ends; or its parts by another letter that ends them. Nothing

@@ -56,9 +56,9 @@ struct Corrections {
 /// per round, the peer sees at once what has moved, and the step follows (NCCL
 /// src/device/prims_ll.h, prims_ll128.h).
 struct ProtocolConstants {
-  /// Once per call, on top of Calibration::launch.
+  /// The time once per call, on top of Calibration::launch.
   Seconds setup;
-  /// And for each warp of the thread block.
+  /// The time that each warp of the thread block adds to `setup`.
   Seconds setup_per_warp;
   /// Time from the last byte on the wire until the peer sees it, by the kind of the slowest link on
   /// the way; on top of the links' own latency.
@@ -86,7 +86,7 @@ struct ProtocolConstants {
   double wire_factor = 1;
   /// Data that one warp moves per round, for protocols that flag their lines; else 0.
   Bytes warp_granule{};
-  /// Those that count for this protocol and these links (Calibration::of()).
+  /// The corrections that count for this protocol and these links (Calibration::of()).
   Corrections corrections{};
 
   bool flags_lines() const { return warp_granule.count > 0; }
@@ -109,7 +109,7 @@ struct ProxyConstants {
   std::uint32_t helpers = 0;
   std::uint32_t streams = 1;
 
-  /// What the sockets of a connection hold.
+  /// The bytes that the sockets of a connection hold.
   double held() const { return static_cast<double>(socket.count) * streams; }
 };
 
@@ -124,7 +124,7 @@ struct MemoryConstants {
   /// What PCIe links carry to and from host memory while thread blocks receive and send on at once,
   /// as a share of what the topology says of both ways together.
   double at_once = 1;
-  /// The same while they send and receive in turn: ranks keep step, so that now the one way lies
+  /// Their share while they send and receive in turn: ranks keep step, so that now the one way lies
   /// idle, then the other.
   double in_turn = 1;
 };
@@ -136,8 +136,8 @@ struct NvlsConstants {
   /// loads from all GPUs what one of them asks for: requests and answers go on the links beside the
   /// data, which a ring only writes.
   std::optional<double> efficiency;
-  /// In place of Simple's step: a slice is ready when the flags of all GPUs of the node are there,
-  /// and is handed on to all of them.
+  /// The step of a slice, in place of Simple's: a slice is ready when the flags of all GPUs of the
+  /// node are there, and is handed on to all of them.
   std::optional<Seconds> step;
 };
 
@@ -156,8 +156,8 @@ struct Calibration {
   bool wants_host_transport = false;
   std::string over_tcp;  ///< calibration of the same machines when hosts talk TCP; may be empty
   Seconds launch;        ///< once per call
-  /// And for each doubling of its thread blocks: the last one to begin, and to end, is what counts
-  /// (recordings/h200x4/nvlink.yaml, as many bytes on each of 1 to 16 channels).
+  /// What each doubling of its thread blocks adds: the last one to begin, and to end, is what
+  /// counts (recordings/h200x4/nvlink.yaml, as many bytes on each of 1 to 16 channels).
   Seconds launch_per_doubling;
   /// What takes the place of `launch` in a CUDA graph; not known: the same.
   std::optional<Seconds> graph_launch;
@@ -191,13 +191,13 @@ struct Calibration {
   /// which a GPU runs one for each channel.
   Seconds startup(Protocol protocol, Collective collective, std::uint32_t channels,
                   std::uint32_t warps) const;
-  /// What no call takes less than.
+  /// The time in which the CPU issues a call: no call takes less.
   Seconds issue_of(Collective collective, Rank ranks) const {
     return issue + (operations(collective, ranks) - 1) * issue_per_operation;
   }
   /// The costs of sends and receives: theirs in place of the collectives'.
   Calibration of_messages() const;
-  /// The same where every GPU of an NVSwitch sends to several others at once: a message waits
+  /// The costs where every GPU of an NVSwitch sends to several others at once: a message waits
   /// behind others, which wait for their receivers (head-of-line blocking).
   Calibration of_mixed_messages() const;
   /// The costs of calls in a CUDA graph, which no CPU issues one by one.
@@ -205,7 +205,7 @@ struct Calibration {
   /// The costs of calls in which NVSwitches add up: theirs in place of those between GPUs. Where a
   /// thread block works with slower links, too, its step is the longer of the two.
   Calibration of_nvls() const;
-  /// At least as fast as any thread block: for bounds.
+  /// Constants at least as fast as those of any thread block with this protocol: for bounds.
   ProtocolConstants fastest(Protocol protocol) const;
 };
 

@@ -60,7 +60,7 @@ constexpr ConstantRange plausible_between_sockets{0.05, 1};
 // Times and rates are plausible up to about four times worse than the worst shipped calibration has
 // them, V100 to B200, NVLink to TCP.
 
-/// Of a whole machine.
+/// Constants of a whole machine.
 inline constexpr std::array machine_constants{
     MachineConstant{"launch", Quantity::time, any_value, up_to(30), "once per call", false,
                     [](Calibration& of) -> double& { return of.launch.value; }},
@@ -104,7 +104,7 @@ inline constexpr std::array machine_constants{
                     [](Calibration& of) -> double& { return of.jitter; }},
 };
 
-/// Of calls in which NVSwitches add up.
+/// Constants of calls in which NVSwitches add up.
 inline constexpr std::array nvls_constants{
     MachineConstant{"nvls.efficiency", Quantity::factor, any_share, plausible_efficiency,
                     "what a link carries of its bandwidth where NVSwitches add up", false,
@@ -149,8 +149,8 @@ inline constexpr std::array correction_constants{
                     [](Calibration& of) -> double& { return of.corrections.hol_blocking; }},
 };
 
-/// Of the CPU threads that serve a network, and of host memory. A calibration states each group
-/// whole, or none of it.
+/// Constants of the CPU threads that serve a network, and of host memory. A calibration states each
+/// group whole, or none of it.
 inline constexpr std::array host_constants{
     MachineConstant{"proxy.send", Quantity::time, any_value, up_to(40),
                     "CPU time of the sender's network thread per slice", false,
@@ -178,7 +178,7 @@ inline constexpr std::array host_constants{
                     [](Calibration& of) -> double& { return of.memory.in_turn; }},
 };
 
-/// Of a protocol, whatever the links.
+/// Constants of a protocol, whatever the links.
 inline constexpr std::array protocol_constants{
     ProtocolConstant{"setup", Quantity::time, any_value, up_to(20),
                      "once per call of this protocol", true,
@@ -201,7 +201,7 @@ inline constexpr std::array protocol_constants{
                      [](ProtocolConstants& of) -> double& { return of.alpha[3].value; }},
 };
 
-/// Of a protocol's thread blocks; may differ by the kind of the slowest link that they work with.
+/// Constants of a protocol's thread blocks; may differ by the kind of their slowest link.
 inline constexpr std::array thread_block_constants{
     ProtocolConstant{"step", Quantity::time, any_value, up_to(25), "serial time per slice", true,
                      [](ProtocolConstants& of) -> double& { return of.step.value; }},

@@ -45,7 +45,7 @@ inline Seconds first_round_rest(const ProtocolConstants& cost, const MemoryOps& 
   return (operations.receive + operations.send) * cost.first;
 }
 
-/// What warps move round by round.
+/// Data that warps move round by round.
 struct FlagRounds {
   std::int64_t bytes = 0;      ///< of data, all together
   std::int64_t per_round = 0;  ///< bytes that a round moves
@@ -79,7 +79,7 @@ struct LaneSetting {
   double speed = 1;         ///< of the rank when it moves data, 1 as it should be
 };
 
-/// The lane with so many of its thread block's warps; a lane of no warps moves slices whole.
+/// The lane with that many of its thread block's warps; a lane of no warps moves slices whole.
 LaneSetting lane_setting(const ProtocolConstants& cost, Protocol protocol,
                          std::uint32_t warps_of_block, std::uint32_t warps_of_lane);
 
@@ -129,7 +129,7 @@ struct BlockSetting {
   bool several_peers = false;  ///< whether it runs a tree's code, which looks at several peers
 };
 
-/// That of a protocol's thread blocks.
+/// The setting of a protocol's thread blocks.
 BlockSetting block_setting(const ProtocolConstants& cost, Protocol protocol, bool several_peers);
 
 /// The rate on the wire of a thread block that does such operations, if nothing else keeps it busy.
@@ -154,7 +154,7 @@ inline double gain_of_lanes(const ProtocolConstants& cost) {
   return 1 + cost.corrections.overlap;
 }
 
-/// From the last byte on the wire until the peer sees it, over such links; on top of their latency.
+/// The time from the last byte on the wire until the peer sees it, on top of the link's latency.
 inline Seconds message_alpha(const ProtocolConstants& cost, LinkKind kind, bool several_peers) {
   const Seconds alpha = cost.alpha[static_cast<std::size_t>(kind)];
   return several_peers ? alpha + cost.corrections.multi_peer : alpha;
@@ -182,8 +182,8 @@ inline bool has_thread_blocks(const ProtocolConstants& cost) {
          cost.read < unlimited || cost.write < unlimited;
 }
 
-/// What a message of so many bytes on the network keeps the rank's network thread busy copying, in
-/// seconds: nothing where a connection's own threads copy.
+/// The seconds for which a message of `wire` bytes on the network keeps the rank's network thread
+/// busy copying: none where a connection's own threads copy.
 inline double proxy_copying(const ProxyConstants& proxy, double wire) {
   return proxy.helpers > 0 ? 0 : wire / proxy.copy.value;
 }
@@ -192,12 +192,12 @@ inline double proxy_copying(const ProxyConstants& proxy, double wire) {
 /// threads copy while what they have copied is on the network.
 BytesPerSecond proxy_rate(const ProxyConstants& proxy, double wire);
 
-/// How long the sender's network thread is busy with a slice of so many bytes on the network.
+/// How long the sender's network thread is busy with a slice of `wire` bytes on the network.
 inline double proxy_send_time(const ProxyConstants& proxy, double wire) {
   return proxy.send.value + proxy_copying(proxy, wire);
 }
 
-/// How long the receiver's is.
+/// How long the receiver's network thread is busy with such a slice.
 inline double proxy_receive_time(const ProxyConstants& proxy, double wire) {
   return proxy.receive.value + proxy_copying(proxy, wire);
 }
@@ -223,11 +223,11 @@ struct SliceTime {
   double moving = 0;  ///< all pieces
   double after = 0;   ///< when the peer has all
 
-  /// How long it keeps the thread block.
+  /// How long the slice keeps the thread block, in seconds.
   double occupancy() const { return before + moving + after; }
-  /// Until something of it is under way to the peer.
+  /// The time until something of the slice is under way to the peer, in seconds.
   double head() const { return before + first; }
-  /// Until all of it is.
+  /// The time until all of the slice is under way, in seconds.
   double sent() const { return before + moving; }
 };
 

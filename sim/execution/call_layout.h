@@ -55,7 +55,7 @@ struct CallLayout {
   std::vector<Fifo> fifos;
   std::vector<FifoId> first_fifos;    ///< by channel; no_fifo: it is idle
   std::vector<FifoId> fifo_of_proxy;  ///< by ProxyId
-  /// By channel and rank or agent; where lanes share one.
+  /// Thread blocks that lanes share, by channel and by rank or agent; else nothing.
   std::vector<std::vector<std::optional<ThreadBlock>>> thread_blocks;
   /// The FIFOs of every channel's peer groups, group after group; see fifos_of().
   std::vector<FifoId> listed;
@@ -69,7 +69,7 @@ struct CallLayout {
   bool counts_bytes = false;                     ///< of arrivals; else slices
   std::int64_t min_units = 1;                    ///< of an arrival
 
-  /// What a message of so many bytes counts when it arrives, and a receive of so many takes.
+  /// The units that a message of `bytes` counts when it arrives, and that its receive takes.
   std::int64_t units(std::int64_t bytes) const {
     return counts_bytes ? std::max(bytes, min_units) : 1;
   }
@@ -89,7 +89,7 @@ std::uint32_t lanes_in_use(const Schedule& schedule, Rank rank);
 CallLayout lay_out(const Execution& execution, const ThreadBlockCosts& costs, FabricDraft& draft,
                    Proxies& proxies);
 
-/// Until the first byte of a message has come over the wire.
+/// The time until the first byte of a message has come over the wire.
 Seconds alpha_of(const Execution& execution, const ThreadBlockCosts& costs,
                  const Schedule& schedule, const Connection& connection, const Wire& wire);
 

@@ -10,9 +10,9 @@
 
 namespace collsim {
 
-/// The same wirings in terms of one machine: resources that stand for the same of it, by their
-/// origins, become one, and all have the same capacities. Where two say different ones, the lesser
-/// counts. Resources without an origin stay each wiring's own.
+/// The wirings in terms of one machine: resources that stand for the same of it, by their origins,
+/// become one, and all have the same capacities. Where two say different ones, the lesser counts.
+/// Resources without an origin stay each wiring's own.
 std::vector<Wiring> joined_wirings(std::span<const Wiring* const> wirings);
 
 /// How long each of several calls takes that are launched at one instant on one machine: as one

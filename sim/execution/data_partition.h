@@ -44,8 +44,8 @@ class DataPartition {
   /// The textbook's cut: even. Whatever does not divide goes, one element each, to the first
   /// channels, loops and chunks. `size` is nccl-tests'; a barrier has one loop of empty messages.
   DataPartition(const Plan& plan, Bytes size, Bytes element_size, const Chunking& chunking);
-  /// The same for a plan that need not be there: what it moves, on how many channels, each loop in
-  /// so many chunks.
+  /// The even cut for a plan that need not be there: a collective on `channels` channels, each loop
+  /// in `chunks` chunks.
   DataPartition(Collective collective, Rank ranks, std::uint32_t channels, std::uint32_t chunks,
                 Bytes size, Bytes element_size, const Chunking& chunking);
   /// NCCL's cut, for a plan of make_nccl_plan(), whose channels are those that the call may use.
@@ -65,8 +65,8 @@ class DataPartition {
   bool alike(std::uint32_t channel, std::uint32_t other) const;
   /// The first loop after `loop` of which a chunk has not as many bytes, or the end.
   std::uint32_t alike_until(std::uint32_t channel, std::uint32_t loop) const;
-  /// The same cut without `loops` loops of every channel's; each that has any keeps one at least,
-  /// the last.
+  /// This cut without `loops` loops of every channel's; each that has any keeps one at least, the
+  /// last.
   DataPartition without_loops(std::uint32_t loops) const;
 
   Bytes chunk_bytes(std::uint32_t channel, std::uint32_t loop, ChunkRange chunks) const {
@@ -77,7 +77,7 @@ class DataPartition {
             (share.elements_before(first + chunks.count) - share.elements_before(first))};
   }
 
-  /// Of all loops of a channel; of a textbook's cut.
+  /// The bytes of all loops of a channel; only of a textbook's cut.
   Bytes bytes_of(std::uint32_t channel) const {
     const Share& share = shares_[channel];
     return {element_size_.count * share.elements_before(std::int64_t{share.loops} * share.chunks)};

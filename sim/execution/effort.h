@@ -14,8 +14,8 @@ struct Effort {
 
 /// Counts the messages of an execution without running it.
 Effort effort_of(const Execution& execution);
-/// The part of them that is simulated where equals are folded (symmetry_of()): of so many workers
-/// one. Lays the execution out, without running it.
+/// The share of the messages that is simulated where equals are folded (symmetry_of()). Lays the
+/// execution out, without running it.
 double folded_share(const Execution& execution);
 
 }  // namespace collsim

@@ -6,7 +6,7 @@
 
 namespace collsim {
 
-/// A Worker of a call.
+/// The number of a Worker of a call.
 using WorkerId = std::uint32_t;
 /// A connection of one channel; numbers run through all channels.
 using FifoId = std::uint32_t;
@@ -19,7 +19,7 @@ inline constexpr FifoId no_fifo = ~FifoId{0};
 /// who begin to send at an instant have joined their links.
 enum class TimerKind : std::uint8_t { before, after, arrival, proxy, launch, change, joined };
 
-/// The kind stands in the lowest bits.
+/// The tag of a timer; its kind stands in the lowest bits.
 constexpr EventTag timer_tag(std::uint32_t id, TimerKind kind) {
   return (id << 3) | static_cast<EventTag>(kind);
 }

@@ -13,14 +13,15 @@ namespace collsim {
 
 struct ExecutionResult {
   Seconds time;  ///< per call, from the first until the last rank is done, launches included
-  /// The same with every rank's own end: the mean over ranks, as benchmarks print it. Equal to
+  /// The time until each rank's own end, as a mean over ranks: what benchmarks print. Equal to
   /// `time` where there is one call: in benchmarks, calls in a row wait for each other, and who is
   /// done with one early waits in the next.
   Seconds mean_over_ranks;
   /// Messages sent over connections, in all calls; not those of loops that were skipped.
   std::uint64_t transfers = 0;
   bool steady = false;  ///< loops that repeat themselves were skipped
-  /// Of equal ranks one was simulated for all: so many. All ranks where nothing was folded.
+  /// Ranks that were simulated, each for all that are equal to it; all ranks where nothing was
+  /// folded.
   std::uint32_t rank_classes = 0;
 };
 

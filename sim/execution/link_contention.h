@@ -15,7 +15,7 @@ struct LinkDemand {
   double per_capacity = 0;  ///< in seconds per byte
   double part = 1;          ///< of what workers put on all links that it stands for
 };
-/// By resource of a wiring. Calls at once on one machine have them in common.
+/// The demand on each resource of a wiring. Calls at once on one machine have them in common.
 using LinkDemands = std::vector<LinkDemand>;
 
 /// How the thread blocks that send at this moment slow each other down on the links that they

@@ -16,10 +16,10 @@ class Lateness {
   explicit Lateness(std::uint64_t seed = 0, std::size_t fifos = 0) : seed_(seed), fifos_(fifos) {}
 
   bool empty() const { return fifos_.empty(); }
-  /// From now on every message of the FIFO is late by a random part of it.
+  /// Makes every later message of the FIFO late by a random part of `jitter`.
   void set_jitter(FifoId id, Seconds jitter) { fifos_[id].jitter = jitter; }
-  /// Until the message that leaves now, which takes `alpha`, is there: not before the one that left
-  /// before it.
+  /// The time until the message that leaves now, which takes `alpha`, is there: not before the one
+  /// that left before it.
   Seconds delay_of_next(FifoId id, Seconds alpha, Seconds now);
 
  private:
@@ -42,9 +42,9 @@ class MachineChanges {
 
   /// What was so before the call begins at once; timers are set for the rest.
   void begin();
-  /// The timer of this change has rung.
+  /// Applies the change whose timer has rung.
   void apply(std::size_t number);
-  /// Until the message that leaves now is there.
+  /// The time until the message that leaves now is there.
   Seconds delay_of_next(FifoId id) {
     const Seconds on_time = layout_.fifos[id].alpha;
     return lateness_.empty() ? on_time : lateness_.delay_of_next(id, on_time, fabric_.now());

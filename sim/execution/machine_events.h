@@ -9,13 +9,13 @@
 
 namespace collsim {
 
-/// From an instant on a resource has another capacity; 0: nothing moves over it.
+/// A resource that gets another capacity at an instant; 0: nothing moves over it.
 struct CapacityChange {
   ResourceId resource = 0;
   BytesPerSecond capacity;
 };
 
-/// From an instant on a connection runs over another wire, and so do its bytes in flight.
+/// A connection that is moved to another wire at an instant, with its bytes in flight.
 struct WireChange {
   std::uint32_t channel = 0;
   std::uint32_t connection = 0;  ///< as in Schedule::connections()
@@ -35,7 +35,7 @@ struct MachineChange {
 struct MachineEvents {
   std::vector<MachineChange> changes{};  ///< by time
   std::vector<Seconds> late{};           ///< by rank, or empty: how long after the others it begins
-  /// By rank, or empty: the speed of its thread blocks when they move data, 1 as it should be.
+  /// The speed of each rank's thread blocks when they move data, 1 as it should be; or empty.
   std::vector<double> speed{};
   std::uint64_t seed = 0;  ///< of jitter
 

@@ -44,10 +44,10 @@ class Proxies {
   /// A connection whose messages take `route`; its flows carry `flow`, the threads' timers
   /// `timers[rank]`.
   ProxyId add(Rank sender, Rank receiver, RouteId route, std::uint32_t slots, EventTag flow);
-  /// Timers of a rank's thread carry this.
+  /// Sets the tag that timers of a rank's thread carry.
   void set_timer(Rank rank, EventTag timer);
 
-  /// Whether a slot of the sender's buffer is free after so many slices have taken one.
+  /// Whether a slot of the sender's buffer is free after `taken` slices have taken one.
   bool has_slot(ProxyId id, std::uint32_t taken) const {
     return taken < connections_[id].left + connections_[id].slots;
   }

@@ -72,11 +72,11 @@ class SteadyState {
     double from = 0;    ///< periods of the call before that jump, and after it
     double to = 0;
 
-    /// At the end of a round, or when the jump is settled.
+    /// Notes the periods after a jump, at the end of a round or when the jump is settled.
     void note_after();
     std::uint64_t max_periods() const { return periods + more.size(); }
     std::uint64_t round_end() const { return (periods / round + 1) * round; }
-    /// Of all rounds.
+    /// Whether all rounds of the channel are over.
     bool is_done() const { return round == 0 || periods == all_laps; }
     /// Whether all workers are in the same round.
     bool is_together() const {

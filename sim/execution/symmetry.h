@@ -26,7 +26,7 @@ struct ClassesOf {
 struct Symmetry {
   ClassesOf workers;
   ClassesOf fifos;
-  /// Of the draft. None for those that no flows could fill.
+  /// The classes of the draft's resources. Resources that no flows could fill have none.
   ClassesOf resources;
   std::uint32_t rank_classes = 0;  ///< of ranks, by the classes of their workers
 };

@@ -18,7 +18,7 @@ using ThreadBlockCosts = std::array<ProtocolConstants, link_kind_count>;
 
 ThreadBlockCosts thread_block_costs(const Calibration& cost, Protocol protocol);
 
-/// The operations of a primitive that receives from so many peers and sends to so many, if its kind
+/// The operations of a primitive that receives from `from` peers and sends to `to`, if its kind
 /// does.
 constexpr MemoryOps operations_of(PrimitiveKind kind, double from, double to) {
   return {reads_own(kind) ? 1.0 : 0.0, receives(kind) ? from : 0.0, stores(kind) ? 1.0 : 0.0,
@@ -42,7 +42,7 @@ inline MemoryOps operations_of(const Schedule& schedule, const Primitive& primit
 BytesPerSecond shared_rate(const Schedule& schedule, Rank rank, const ProtocolConstants& cost,
                            const BlockSetting& setting);
 
-/// The same while lanes that keep what they receive are busy, too, and as far as those that send.
+/// The rate while lanes that keep what they receive are busy, too, and as far as those that send.
 BytesPerSecond send_rate_beside_local_stores(const Schedule& schedule, Rank rank,
                                              const ProtocolConstants& cost,
                                              const BlockSetting& setting);
@@ -68,8 +68,8 @@ inline MemoryOps operations_of(const Worker& worker) {
   return operations_of(*worker.schedule, worker.current());
 }
 
-/// The most at which a worker moves the piece that it is at, which has so many bytes on the wire. A
-/// switch is as fast as its links. `ready` as in first_round().
+/// The highest rate at which a worker moves its piece, of `bytes` on the wire. A switch is as fast
+/// as its links. `ready` as in first_round().
 inline BytesPerSecond rate_of(const Worker& worker, double bytes, Seconds ready) {
   if (worker.is_agent) return unlimited;
   const LaneSetting& setting = worker.setting;
@@ -114,7 +114,7 @@ inline Seconds cost_before(const Worker& worker) {
                       !has_rounds && passes_on(worker));
 }
 
-/// And what it pays when its peers have the slice's data.
+/// The time that a worker pays when its peers have the slice's data.
 inline Seconds cost_after(const Worker& worker) {
   if (worker.is_agent || !worker.ends_slice()) return {};
   return slice_after(worker.setting, worker.slice_bytes > 0, passes_on(worker));

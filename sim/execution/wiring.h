@@ -18,8 +18,8 @@ struct Wire {
   std::vector<ResourceId> resources;  ///< capacities that its bytes load, each once
   Seconds latency;                    ///< of the links on the way
   LinkKind kind = LinkKind::nvlink;   ///< of the slowest class of link on the way
-  /// Where a proxy carries the bytes over a network: what they load then, after `resources` took
-  /// them into its buffer. Empty where there is no proxy.
+  /// The resources that the bytes load over the network where a proxy carries them, after
+  /// `resources` took them into its buffer. Empty where there is no proxy.
   std::vector<ResourceId> network{};
 };
 

@@ -49,13 +49,13 @@ struct Worker {
   State state = State::finished;  ///< until its rank launches it
   RecordId record = no_record;
 
-  /// From now on it runs this program, from the first primitive.
+  /// Makes the worker run this program from now on, from the first primitive.
   void begin_program(const Program& whole) {
     program = whole;
     at = whole.begin();
     primitive = 0;
   }
-  /// Leaves out so many primitives of the program from here on.
+  /// Leaves out that many primitives of the program from here on.
   void skip(std::uint32_t primitives) {
     for (std::uint32_t i = 0; i < primitives; ++i) ++at;
     primitive += primitives;
@@ -78,8 +78,8 @@ struct Worker {
 /// Sizes of the slice that the worker comes to.
 void begin_slice(Worker& worker, const DataPartition& partition);
 
-/// On to the next piece, slice, primitive, loop; after the last of all the first again. Whether all
-/// loops are over.
+/// Moves the worker on to the next piece, slice, primitive, loop; after the last of all to the
+/// first again. Returns whether all loops are over.
 bool advance(Worker& worker, const DataPartition& partition);
 
 /// How many times as long the slice that the worker is at takes as others: 1, give or take `jitter`

@@ -13,12 +13,12 @@ class CompletionQueue {
   using FlowId = std::uint32_t;
 
   bool empty() const { return heap_.empty(); }
-  /// The least time. Not when empty.
+  /// The least time of all flows. Not when empty.
   double time() const { return heap_.front().time; }
   FlowId front() const { return heap_.front().flow; }
-  /// From now on the flow has this time.
+  /// Sets the time at which the flow will be over.
   void set(FlowId flow, double time);
-  /// Nothing where the flow has no time.
+  /// Takes a flow out; does nothing where it has no time.
   void remove(FlowId flow);
 
  private:

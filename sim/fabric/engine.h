@@ -17,7 +17,7 @@ enum class Engine : std::uint8_t { native, simgrid, uncontended };
 std::string_view to_string(Engine engine);
 /// The engine of that name, or nothing.
 std::optional<Engine> find_engine(std::string_view name);
-/// Those that this build has: SimGrid can be left out of it.
+/// The engines that this build has: SimGrid can be left out of it.
 std::span<const Engine> all_engines();
 
 /// Loads what the engine needs ahead of the first fabric. Throws InputError when the build has no

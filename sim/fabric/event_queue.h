@@ -21,10 +21,10 @@ struct FabricEvent {
 /// there; where it misses, one time has two lists, which costs a little speed and nothing else.
 class EventQueue {
  public:
-  /// `time` must not be a NaN.
+  /// Adds an event. `time` must not be a NaN.
   void push(double time, FabricEvent event);
   bool empty() const { return heap_.empty(); }
-  /// The least time. Not when empty.
+  /// The least time of all events. Not when empty.
   double time() const { return heap_.front().time; }
   /// The event that pop() takes. Not when empty.
   FabricEvent front() const { return nodes_[buckets_[heap_.front().bucket].first].event; }
@@ -48,7 +48,7 @@ class EventQueue {
     std::uint32_t bucket = 0;
   };
 
-  /// Without branches: in a heap they would be guessed wrong half of the time.
+  /// Compares without branches: in a heap they would be guessed wrong half of the time.
   static bool earlier(const HeapEntry& a, const HeapEntry& b) {
     return static_cast<bool>(
         static_cast<int>(a.time < b.time) |

@@ -14,7 +14,7 @@ using RouteId = std::uint32_t;
 /// Chosen by whoever starts a flow or a timer; handed back when it is over.
 using EventTag = std::uint32_t;
 
-/// How a flow may move.
+/// The cap and the weight of a flow.
 struct FlowRate {
   // Not explicit: most flows have but a cap.
   FlowRate(BytesPerSecond rate_cap, double share_weight = 1)  // NOLINT(google-explicit-constructor)
@@ -73,8 +73,8 @@ class Fabric {
   /// The cap may be `unlimited`, unless the route is empty or made of unlimited resources only.
   virtual void start_flow(RouteId route, double bytes, const FlowRate& rate, EventTag tag) = 0;
   virtual void start_timer(Seconds delay, EventTag tag) = 0;
-  /// From now on the resource has this capacity, finite and zero or more. Not for a resource that
-  /// was added as unlimited. Flows in progress go on at their new rates. May be called from a
+  /// Gives the resource another capacity from now on, finite and zero or more. Not for a resource
+  /// that was added as unlimited. Flows in progress go on at their new rates. May be called from a
   /// listener's on_timer() and before run(); `uncontended` takes it only before run().
   virtual void set_capacity(ResourceId resource, BytesPerSecond capacity) = 0;
   /// Flows in progress on `from` go on over `to`, keeping what they have moved. Both have a limited

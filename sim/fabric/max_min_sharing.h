@@ -37,11 +37,11 @@ class MaxMinSharing {
   FlowId add_flow(std::span<const Load> route);
 
   void start(FlowId id, const FlowRate& rate);
-  /// From now on the flow has this cap and weight.
+  /// Gives the flow this cap and weight from now on.
   void change(FlowId id, const FlowRate& rate);
   void end(FlowId id);
   void set_capacity(ResourceId id, double capacity);
-  /// Its bucket opens or closes.
+  /// Notes that the resource's bucket opens or closes.
   void note_change(ResourceId id) { changed_.push_back(id); }
 
   /// Finds the rates after all changes since the last solve. False: there were none.

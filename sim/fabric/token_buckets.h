@@ -15,16 +15,16 @@ class TokenBuckets {
   bool has(ResourceId resource) const {
     return resource < buckets_.size() && buckets_[resource].size > 0;
   }
-  /// What the resource carries from now on.
+  /// The rate that the resource carries from now on.
   double capacity(ResourceId resource, double now);
-  /// The most that it can ever carry.
+  /// The highest rate that it can ever carry.
   double peak(ResourceId resource) const;
-  /// A new shaper, whose bucket is empty.
+  /// Gives the resource a new shaper, whose bucket is empty.
   void set_sustained(ResourceId resource, double sustained, double now);
-  /// From now on its flows use this much. When it will be empty; infinite: never.
+  /// Sets what its flows use from now on. Returns when it will be empty; infinite: never.
   double use(ResourceId resource, double used, double now);
   void run_empty(ResourceId resource, double now);
-  /// When it will be empty if it is used as it is now.
+  /// When the bucket will be empty if it is used as it is now.
   double empty_at(ResourceId resource) const { return buckets_[resource].empty_at; }
 
  private:

@@ -32,8 +32,8 @@ struct NcclCall {
   Protocol protocol = Protocol::simple;
   std::uint32_t nodes = 1;
   std::uint32_t stripes = 1;  ///< heads of a node, of NVLS, NVLSTree and CollNetDirect
-  /// Of a thread block as launched: Ring with Simple has a warp more than it copies with. Only
-  /// versions before 2.20 round by it.
+  /// Threads of a thread block as launched: Ring with Simple has a warp more than it copies with.
+  /// Only versions before 2.20 round by it.
   std::uint32_t threads = 544;
   NcclVersion version = default_nccl_version;  ///< 2.18 is the oldest known
   NcclBuffers buffers{};

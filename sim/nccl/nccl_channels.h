@@ -35,8 +35,8 @@ struct NcclStripes {
 /// first C' of them.
 struct NcclChannels {
   std::vector<NcclChannel> channels;
-  /// Of NVLS and NVLSTree, whose channels are all alike, and of CollNetDirect. No heads where the
-  /// machine has none.
+  /// Stripes of NVLS and NVLSTree, whose channels are all alike, and of CollNetDirect. They have no
+  /// heads where the machine has none.
   NcclStripes nvls{};
   NcclStripes collnet{};
 };

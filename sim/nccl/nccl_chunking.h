@@ -28,7 +28,7 @@ struct NcclShare {
   }
   /// The first loop after `loop` of which a chunk has not as many bytes, or `loops`.
   std::uint32_t alike_until(std::uint32_t loop) const;
-  /// The same without so many full loops; nothing is left of a last part that has fewer.
+  /// This share without `taken` full loops; nothing is left of a last part that has fewer.
   NcclShare without_loops(std::uint32_t taken) const;
   constexpr Bytes part_bytes(std::uint32_t loop, std::uint32_t part) const {
     const std::int64_t own = last_total.count - std::int64_t{part} * stride.count;

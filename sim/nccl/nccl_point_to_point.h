@@ -35,7 +35,7 @@ class MessageRounds {
  public:
   MessageRounds(const Placement& placement, std::uint32_t channels);
 
-  /// In which round one rank sends the other; ranks are numbered node by node.
+  /// The round in which one rank sends the other; ranks are numbered node by node.
   std::uint32_t round(Rank from, Rank to) const;
   /// The channel of a part of what is sent in a round.
   std::uint32_t channel_of(std::uint32_t round, std::uint32_t part) const;

@@ -42,9 +42,9 @@ class NodeSwitches {
   void reduce(std::uint32_t node, std::uint32_t stripe, std::uint32_t chunk);
   /// What the head hands in goes to every rank of the node.
   void multicast(std::uint32_t node, std::uint32_t stripe, std::uint32_t chunk);
-  /// By which the head gets the sum.
+  /// The connection by which the head gets the sum.
   Connection sum(std::uint32_t node, std::uint32_t stripe) const;
-  /// By which the head hands in what is multicast.
+  /// The connection by which the head hands in what is multicast.
   Connection spread(std::uint32_t node, std::uint32_t stripe) const;
 
  private:

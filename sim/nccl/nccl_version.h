@@ -19,7 +19,8 @@ inline constexpr int last_patch = 999;
 /// The releases whose rules are known.
 inline constexpr NcclVersion oldest_nccl_version{2, 18, 0};
 inline constexpr NcclVersion newest_nccl_version{2, 32, last_patch};
-/// The one whose rules hold where none is named: the last that recordings and published runs check.
+/// The release whose rules hold where none is named: the last that recordings and published runs
+/// check.
 inline constexpr NcclVersion default_nccl_version{2, 30, last_patch};
 
 }  // namespace collsim

@@ -15,7 +15,7 @@
 
 namespace collsim {
 
-/// No program.
+/// The number of no program.
 inline constexpr std::uint32_t nobody = 0xffffffff;
 
 /// Which program uses each end of a connection; a program is participant * lanes + lane.
@@ -63,7 +63,7 @@ class CheckerRun {
     ChunkRange chunks;
     std::vector<Count> counts;  // [chunk in range][origin]
   };
-  /// Where a program stands: in which loop, at which primitive, and whether this has received.
+  /// The place of a program: its loop, its primitive, and whether this has received.
   struct Progress {
     std::uint32_t loop = 0;
     std::uint32_t position = 0;
@@ -77,7 +77,7 @@ class CheckerRun {
   Program primitives(std::uint32_t program) const {
     return schedule_.program(rank_of(program), program % schedule_.lanes());
   }
-  /// Holds until the program goes on.
+  /// The primitive at which a program is. It holds until the program goes on.
   const Primitive& current(std::uint32_t program) const { return *progress_[program].primitive; }
   bool finished(std::uint32_t program) const {
     return progress_[program].loop == loops_ || primitives(program).empty();

@@ -40,7 +40,7 @@ class Schedule {
   Rank ranks() const { return ranks_; }
   /// The switches that take part; agents()[i] is participant ranks() + i.
   std::span<const SwitchReducer> agents() const { return agents_; }
-  /// Ranks and agents.
+  /// The number of ranks and agents.
   Rank participants() const { return ranks_ + static_cast<Rank>(agents_.size()); }
   bool is_agent(Rank participant) const { return participant >= ranks_; }
   std::uint32_t lanes() const { return lanes_; }
@@ -54,7 +54,7 @@ class Schedule {
     return std::span(group_members_)
         .subspan(group_begin_[group], group_begin_[group + 1] - group_begin_[group]);
   }
-  /// Peer groups, the empty one among them.
+  /// The number of peer groups, the empty one among them.
   PeerGroupId groups() const { return static_cast<PeerGroupId>(group_begin_.size() - 1); }
   std::string_view phase_name(PhaseId phase) const { return phases_[phase]; }
   /// A copy in which that one program is another; its primitives name groups of this schedule.

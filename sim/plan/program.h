@@ -19,7 +19,7 @@ struct Run {
   std::uint32_t repeats = 1;
   std::uint32_t chunk_stride = 0;
 
-  /// Its i-th primitive, from 0, in a schedule of so many chunks.
+  /// The i-th primitive of the run, from 0, in a schedule of `chunks` chunks.
   Primitive at(std::uint32_t i, std::uint32_t chunks) const {
     Primitive primitive = first;
     primitive.first_chunk =
@@ -42,12 +42,12 @@ std::optional<ChunkWindow> window_of(const Run& run, std::uint32_t chunks);
 class RunList {
  public:
   std::span<const Run> runs() const { return runs_; }
-  /// Primitives.
+  /// The number of primitives.
   std::uint32_t size() const { return size_; }
   /// Puts a primitive at the end: into the last run, where it goes on like it. `chunks` are the
   /// schedule's.
   void append(const Primitive& primitive, std::uint32_t chunks);
-  /// The same as append() for every primitive of the run.
+  /// Appends every primitive of the run.
   void append(const Run& run, std::uint32_t chunks);
 
  private:
@@ -59,7 +59,7 @@ class RunList {
 /// any number of ranks has a handful of runs.
 class Program {
  public:
-  /// Where a reader stands.
+  /// The place of a reader in the program.
   class Iterator {
    public:
     using iterator_category = std::input_iterator_tag;
@@ -74,7 +74,7 @@ class Program {
         : run_(run), end_(end), chunks_(chunks) {
       if (run != end) current_ = run->first;
     }
-    /// Holds until the next step.
+    /// The current primitive. It holds until the next step.
     const Primitive& operator*() const { return current_; }
     const Primitive* operator->() const { return &current_; }
     Iterator& operator++() {

@@ -20,7 +20,7 @@ struct ChunkTurn {
   std::uint32_t first = 0;
   std::uint32_t width = 1;
 
-  /// Turned so many times.
+  /// The chunks turned `times` times.
   ChunkRange turned(ChunkRange chunks, std::uint32_t times) const {
     const std::uint64_t on = std::uint64_t{times} * by * width;
     const std::uint32_t span = of * width;

@@ -18,7 +18,7 @@ class ScheduleWriter {
   ScheduleWriter(Rank ranks, std::uint32_t lanes, std::uint32_t chunks,
                  std::vector<SwitchReducer> agents = {});
 
-  /// Name what follows ("reduce").
+  /// Names the phase that follows ("reduce").
   void phase(std::string_view name);
   /// The group of these connections; equal lists are one group, the empty list is group 0.
   PeerGroupId group(std::span<const Connection> members);
@@ -29,13 +29,13 @@ class ScheduleWriter {
               PeerGroupId receive_group, PeerGroupId send_group) {
     append(participant, lane, kind, chunks, receive_group, send_group, {});
   }
-  /// How one primitive is repeated: so many times in all, the chunks each time moved on by `stride`
+  /// How one primitive is repeated: `count` times in all, the chunks each time moved on by `stride`
   /// modulo the schedule's.
   struct Repeats {
     std::uint32_t count = 1;
     std::uint32_t chunk_stride = 0;
   };
-  /// The same, repeated.
+  /// Appends a primitive and its repetitions.
   void append(Rank participant, std::uint32_t lane, PrimitiveKind kind, ChunkRange chunks,
               PeerGroupId receive_group, PeerGroupId send_group, const Repeats& repeats);
 

@@ -38,15 +38,16 @@ struct StepTransfer {
 struct Step {
   std::string phase;  ///< of its messages; "a + b" where phases overlap
   std::vector<StepTransfer> transfers;
-  /// After the step: [participant * chunks + chunk]. Of a switch agent: what it has passed on last.
+  /// What is held after the step: [participant * chunks + chunk]; by a switch, what it passed on
+  /// last.
   std::vector<Contributions> buffers;
   std::vector<std::int32_t> values;  ///< the same as numbers, added as the plan adds
 };
 
 /// What every participant holds before the call: [participant * chunks + chunk] of a channel.
 std::vector<Contributions> initial_buffers(const Plan& plan, std::uint32_t channel = 0);
-/// The same as numbers that are easy to add: rank r has r + 1 in each of its chunks, 0 where it has
-/// nothing.
+/// What every participant holds before, as numbers that are easy to add: rank r has r + 1 in each
+/// of its chunks, 0 where it has nothing.
 std::vector<std::int32_t> initial_values(const Plan& plan, std::uint32_t channel = 0);
 
 /// Where the numbers after the last step are not what the collective promises, in words: "rank 2

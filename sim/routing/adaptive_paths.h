@@ -16,7 +16,7 @@ namespace collsim {
 /// What a way has depends on the flows that came before.
 class AdaptivePaths {
  public:
-  /// Both must outlive it.
+  /// Finds ways of the topology. Both arguments must outlive it.
   AdaptivePaths(const Topology& topology, NetworkPaths& network);
 
   /// Appends the links of the way of a new flow between two ends that are joined. `hash` chooses

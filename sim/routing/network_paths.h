@@ -20,7 +20,7 @@ class NetworkPaths {
   explicit NetworkPaths(const Topology& topology);
   /// Whether a device of a node has a link that leaves the node.
   bool is_end(DeviceId device) const;
-  /// Links from one end to another.
+  /// The number of links from one end to another.
   std::uint32_t hops(DeviceId from, DeviceId to);
   /// How many paths have that many links, up to path_count_limit.
   std::uint64_t count(DeviceId from, DeviceId to);
@@ -30,7 +30,7 @@ class NetworkPaths {
   /// to it, and by one from there on. Empty where there is none that crosses no cable twice.
   std::vector<LinkId> path_over(DeviceId from, DeviceId to, std::uint32_t over,
                                 std::uint64_t index);
-  /// Of the fabric.
+  /// The number of the fabric's switches.
   std::uint32_t switch_count() const;
 
  private:

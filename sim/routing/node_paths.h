@@ -27,7 +27,7 @@ class NodePaths {
  public:
   NodePaths(const Topology& topology, const NetworkPaths& network);
 
-  /// Between two devices of one node; `forbidden` if its inside does not join them.
+  /// The cost between two devices of one node; `forbidden` if its inside does not join them.
   std::uint64_t cost(DeviceId from, DeviceId to);
   std::uint64_t count(DeviceId from, DeviceId to);
   void append_path(DeviceId from, DeviceId to, std::uint64_t index, std::vector<LinkId>& links);

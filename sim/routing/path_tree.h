@@ -27,7 +27,7 @@ inline constexpr std::uint64_t path_count_limit = std::uint64_t{1} << 18;
 class PathTree {
  public:
   PathTree(const PathGraph& graph, std::uint32_t source);
-  /// `forbidden` where there is no path.
+  /// The cost of the path to a vertex; `forbidden` where there is none.
   std::uint64_t cost(std::uint32_t vertex) const { return costs_[vertex]; }
   std::uint64_t count(std::uint32_t vertex) const { return counts_[vertex]; }
   /// The links of path number `index` < count(), from the source to the vertex. `graph` is the one

@@ -14,7 +14,7 @@ struct ClusterName {
   std::uint32_t nodes = 1;
 };
 
-/// Of any such name; nothing for other names, and for numbers above gpu_limit.
+/// Takes any such name apart; nothing for other names, and for numbers above gpu_limit.
 std::optional<ClusterName> parse_cluster_name(std::string_view name);
 
 /// The shipped cluster of fewest such nodes, as "dgx-h100-x4" of "dgx-h100", or the shipped machine

@@ -27,7 +27,7 @@ struct Burst {
   BytesPerSecond peak;
 };
 
-/// A device of a Graph.
+/// A device of a Graph, of any kind.
 struct GraphDevice {
   std::string name;  ///< unique in the graph, without a slash: "gpu7", "leaf0"
   DeviceKind kind = DeviceKind::gpu;
@@ -35,8 +35,8 @@ struct GraphDevice {
   BytesPerSecond port_rate{};  ///< that a NIC reports; 0: that of its network
   bool gpudirect = true;       ///< of a NIC: it reads and writes the memory of GPUs itself
   std::string card{};          ///< of a NIC that is one port of several: the card's name; or empty
-  /// Of a switch: adds up what several senders send and copies a message to many, on the way. An
-  /// NVSwitch with multicast (NVLink SHARP, Hopper and later), a network switch with SHARP.
+  /// Whether a switch adds up what several senders send and copies a message to many: an NVSwitch
+  /// with multicast (NVLink SHARP, Hopper and later), a network switch with SHARP.
   bool reduces = false;
 };
 

@@ -18,9 +18,9 @@ inline constexpr std::uint32_t gpu_limit = 1'048'576;
 /// Devices of node n are named "node<n>/<id>". All GPUs of the result reach each other. Throws
 /// InputError, at its place, for everything that is wrong.
 Topology load_topology(const std::filesystem::path& path, const TopologyLibrary& library = {});
-/// The same for a text that is at hand; templates are looked for beside its name.
+/// Reads a topology from a text; templates are looked for beside its name.
 Topology read_topology(const TextFile& text, const TopologyLibrary& library = {});
-/// The same for the root of a file that has been read; templates are looked for below `folder`.
+/// Reads a topology from the root of a file; templates are looked for below `folder`.
 Topology read_topology(const YamlValue& root, const std::filesystem::path& folder,
                        const TopologyLibrary& library);
 

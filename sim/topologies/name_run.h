@@ -11,7 +11,7 @@ struct NameRun {
   int first = -1;  ///< -1: the name has no number
   int last = -1;
 
-  /// As a name pattern, which expand_names() takes apart again.
+  /// The run as a name pattern, which expand_names() takes apart again.
   std::string text() const;
 };
 

@@ -16,7 +16,7 @@ using NodeTemplate = Graph;
 NodeTemplate load_node_template(const YamlValue& name, const std::filesystem::path& directory,
                                 const TopologyLibrary& library = {});
 
-/// The same from a file; what it extends stands beside it or in the library.
+/// Reads a template from a file; what it extends stands beside it or in the library.
 NodeTemplate load_node_template(const std::filesystem::path& path,
                                 const TopologyLibrary& library = {});
 

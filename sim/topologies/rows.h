@@ -12,7 +12,7 @@ namespace collsim {
 class Rows {
  public:
   Rows() = default;
-  /// Of `entries` (row, number), each row's in the order given.
+  /// Makes rows of `entries` (row, number), each row's in the order given.
   Rows(std::size_t rows, std::span<const std::pair<std::uint32_t, std::uint32_t>> entries)
       : begins_(rows + 1), numbers_(entries.size()) {
     for (const auto& [row, number] : entries) ++begins_[row + 1];

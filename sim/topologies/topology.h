@@ -87,7 +87,7 @@ class Topology {
 
   /// Links that start at a device, in the order of their ids.
   IdList links_from(DeviceId id) const;
-  /// Those of them that are cables of the fabric.
+  /// Those links from a device that are cables of the fabric.
   std::span<const LinkId> fabric_links_from(DeviceId id) const { return fabric_from_[id]; }
   /// The shared resources that a link draws on, in the order of their ids.
   IdList shares_of_link(LinkId id) const;
@@ -96,7 +96,7 @@ class Topology {
 
   std::uint32_t node_count() const { return node_count_; }
   NodePart node(std::uint32_t number) const;
-  /// To make another topology of it.
+  /// A node's template, to make another topology of it.
   std::shared_ptr<const IndexedGraph> node_template(std::uint32_t number) const;
   /// The node of a device, or -1.
   std::int32_t node_of(DeviceId id) const;
@@ -109,7 +109,7 @@ class Topology {
   /// busy.
   bool takes_detours() const { return takes_detours_; }
 
-  /// Unique in the topology: "node3/gpu7", "leaf0".
+  /// The name of a device, unique in the topology: "node3/gpu7", "leaf0".
   std::string device_name(DeviceId id) const;
   std::optional<DeviceId> find_device(std::string_view name) const;
   /// "node0/gpu1 -> node0/nvswitch0".
@@ -190,12 +190,12 @@ class TopologyBuilder {
   /// `to`; the other is the next id.
   LinkId add_link(DeviceId from, DeviceId to, LinkKind kind, BytesPerSecond bandwidth,
                   Seconds latency, std::uint32_t count = 1, Burst burst = {});
-  /// Of cables of the fabric.
+  /// Adds a resource that cables of the fabric share.
   SharedResourceId add_shared_resource(std::string name, BytesPerSecond bandwidth,
                                        std::vector<LinkId> links);
   /// Gives every network switch so far Device::reduces.
   void let_network_reduce();
-  /// From now on Topology::takes_detours().
+  /// Makes the topology one whose network takes detours (Topology::takes_detours()).
   void let_network_take_detours() { topology_.takes_detours_ = true; }
   Topology build() &&;
 

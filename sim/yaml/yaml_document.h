@@ -17,7 +17,7 @@ struct YamlNode {
   int column = 0;
   std::string text{};
   std::vector<std::uint32_t> children{};  ///< of a mapping: key, value, key, value ...
-  /// Where the node was written, if that is not the document's own file.
+  /// The file in which the node was written, if that is not the document's own file.
   std::shared_ptr<const std::string> file{};
 };
 

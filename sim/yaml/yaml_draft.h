@@ -42,7 +42,7 @@ class YamlDraft {
 /// A single value that no one wrote, for complaints at the place of one that was: the numbers of a
 /// range.
 YamlValue scalar_at(const YamlValue& place, std::string text);
-/// No value, likewise. A draft makes a mapping of it when fields below it are set.
+/// An absent value at a place. A draft makes a mapping of it when fields below it are set.
 YamlValue nothing_at(const YamlValue& place);
 
 }  // namespace collsim

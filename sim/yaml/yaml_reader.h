@@ -26,7 +26,7 @@ class YamlDocument;
 /// range, naming the value and what would be accepted.
 class YamlValue {
  public:
-  /// For the reader only: value number `node` of the document.
+  /// Makes value number `node` of the document; for the reader only.
   YamlValue(std::shared_ptr<const YamlDocument> document, std::uint32_t node);
 
   SourcePosition position() const;
@@ -75,7 +75,7 @@ class YamlMapping {
   Seconds time_or(std::string_view key, Seconds otherwise) const;
   double fraction_or(std::string_view key, double otherwise) const;
   double share_or(std::string_view key, double most, double otherwise) const;
-  /// In file order: key (as a value, for its position) and value.
+  /// The entries in file order: key (as a value, for its position) and value.
   const std::vector<std::pair<YamlValue, YamlValue>>& entries() const { return entries_; }
   const YamlValue& value() const { return self_; }
 
@@ -91,7 +91,7 @@ class YamlMapping {
 /// another kind. Of YAML, block scalars (| and >), anchors, aliases, tags and directives are not
 /// accepted: nobody needs them here, and they are how a small file grows huge.
 YamlValue load_yaml(const std::filesystem::path& path, std::string_view kind);
-/// The same for a text that is at hand.
+/// Reads a text as read_yaml() reads a file.
 YamlValue read_yaml(const TextFile& text, std::string_view kind);
 /// A JSON object of other people's, which is YAML as well: its values know where they stand. Throws
 /// InputError as read_yaml() does, but for the kind.

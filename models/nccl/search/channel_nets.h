@@ -17,7 +17,7 @@ struct ChannelNet {
   bool operator==(const ChannelNet&) const = default;
 };
 
-/// By which NIC each GPU of a node reaches other nodes, by search channel. The first GPU of a
+/// The NIC by which each GPU of a node reaches other nodes, by search channel. The first GPU of a
 /// channel takes the NIC that the channel begins at, every other one the NIC that it ends at (NCCL
 /// src/graph/topo.cc, ncclTopoGetNetDev). None where the graph has no NICs.
 class ChannelNets {
@@ -26,14 +26,14 @@ class ChannelNets {
   /// The first `channels` of the graph.
   ChannelNets(const NcclSystem& system, const NcclPaths& paths, const NcclGraph& graph,
               std::uint32_t channels);
-  /// Of NVLSTree: the GPU at the head of a stripe takes the NICs of its search channels in turn
-  /// (NCCL src/graph/topo.cc, getNvlsNetDev). `channels` run.
+  /// Makes those of NVLSTree: the GPU at the head of a stripe takes the NICs of its search channels
+  /// in turn (NCCL src/graph/topo.cc, getNvlsNetDev). `channels` run.
   static ChannelNets of_heads(const NcclSystem& system, const NcclGraph& graph,
                               std::uint32_t channels);
 
-  /// Of the GPU with that rank in its node; channels that run repeat those of the search. NCCL cuts
-  /// a message over the ports of a merged NIC; here the channels of such a NIC take them in turn,
-  /// which fills them alike where it has as many channels as ports.
+  /// The NIC of the GPU with that rank in its node; channels that run repeat those of the search.
+  /// NCCL cuts a message over the ports of a merged NIC; here the channels of such a NIC take them
+  /// in turn, which fills them alike where it has as many channels as ports.
   std::optional<ChannelNet> of(std::uint32_t channel, std::uint32_t local_rank) const;
 
  private:

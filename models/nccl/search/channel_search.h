@@ -54,7 +54,7 @@ class ChannelSearch {
   bool may_go(std::uint32_t gpu, std::uint32_t other) const;
   std::vector<std::uint32_t> order_gpus_beside(std::uint32_t net) const;
   std::vector<std::uint32_t> order_nets(std::optional<std::uint32_t> gpu) const;
-  /// By which a channel may come in, or leave from a GPU.
+  /// The NICs by which a channel may come in, or leave from a GPU.
   const std::vector<std::uint32_t>& nets_to_try(std::optional<std::uint32_t> gpu) const {
     return nets_[gpu.value_or(gpus_)];
   }

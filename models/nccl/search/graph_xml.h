@@ -16,7 +16,7 @@ namespace collsim {
 std::optional<NcclGraph> read_nccl_graph(const std::filesystem::path& path, GraphUse use,
                                          const NcclSystem& system,
                                          const NcclEnvironment& environment);
-/// The same for a text that is at hand.
+/// Reads one graph from a text.
 std::optional<NcclGraph> read_nccl_graph(const TextFile& text, GraphUse use,
                                          const NcclSystem& system,
                                          const NcclEnvironment& environment);

@@ -26,12 +26,12 @@ class MessageNets {
   MessageNets(const NcclSystem& system, const NcclPaths& paths, const NcclEnvironment& environment,
               std::uint32_t channels);
 
-  /// Where a message of one GPU to another leaves the node, and where it enters the other one; both
-  /// GPUs by their rank in the node. None where there are no NICs.
+  /// The NIC by which a message leaves the node of its sender; GPUs are named by their rank in the
+  /// node. None where there are no NICs.
   std::optional<ChannelNet> out(std::uint32_t channel, std::uint32_t from, std::uint32_t to) const {
     return out(channel, from, *this, to);
   }
-  /// The same where the receiver's node is another one. A rail is the same NIC, by its number, of
+  /// The NIC where the receiver's node is another one. A rail is the same NIC, by its number, of
   /// both nodes; where the sender has none of that number, it takes the one that it prefers.
   std::optional<ChannelNet> out(std::uint32_t channel, std::uint32_t from,
                                 const MessageNets& receiver, std::uint32_t to) const;

@@ -37,7 +37,7 @@ struct NcclEnvironment {
   std::optional<std::uint32_t> ll128_threads;  ///< at most, LL128
   /// Bytes a thread should have: [tree, ring][protocol].
   std::array<PerProtocol<std::optional<std::int64_t>>, 2> thread_thresholds;
-  /// Of one connection, all eight steps together; by protocol.
+  /// The buffer of one connection, all eight steps together; by protocol.
   PerProtocol<Bytes> buffer_size{Bytes{512 << 10}, Bytes{4'915'200}, Bytes{4 << 20}};
 
   std::uint32_t min_message_channels = 1;  ///< of sends and receives
@@ -74,7 +74,7 @@ struct NcclEnvironment {
   bool ll128_over_c2c = true;
   bool ib_disabled = false;
   bool socket_net = false;  ///< NCCL_NET=Socket
-  /// Of a connection over sockets: threads of its own, and TCP streams that each of them serves.
+  /// Threads of a connection over sockets, and TCP streams that each of them serves.
   std::optional<std::uint32_t> socket_threads;
   std::optional<std::uint32_t> streams_per_thread;
   std::optional<bool> tuner;  ///< NCCL_TUNER_PLUGIN: whether it names one
@@ -84,7 +84,7 @@ struct NcclEnvironment {
   /// Variables that were given but change nothing here, one sentence each.
   std::vector<std::string> warnings;
 
-  /// No InfiniBand verbs, so no GPUDirect.
+  /// Whether there are no InfiniBand verbs, so no GPUDirect.
   bool over_sockets() const { return ib_disabled || socket_net; }
 
   /// Whether NCCL asks the tuner of a network plug-in. From 2.21 on it finds it by itself; 2.19 and

@@ -48,7 +48,7 @@ std::string_view nccl_name(NcclAlgorithm algorithm);
 /// The name in lower case, as Prediction::algorithm has it: "collnetdirect".
 std::string nccl_report_name(NcclAlgorithm algorithm);
 
-/// By NCCL's name, upper or lower case.
+/// Finds a function by NCCL's name, upper or lower case.
 std::optional<NcclFunction> find_nccl_function(std::string_view name);
 std::optional<NcclAlgorithm> find_nccl_algorithm(std::string_view name);
 std::optional<Protocol> find_nccl_protocol(std::string_view name);

@@ -34,7 +34,7 @@ enum class SymmetricKernel : std::uint8_t {
 
 /// NCCL's name, which NCCL_SYM_KERNEL takes: "AllReduce_AGxLL_R".
 std::string_view nccl_name(SymmetricKernel kernel);
-/// By that name.
+/// Finds a kernel by that name.
 std::optional<SymmetricKernel> find_symmetric_kernel(std::string_view name);
 
 /// What NCCL chooses a symmetric kernel by.

@@ -9,7 +9,7 @@ namespace collsim {
 /// AWS machines with EFA that aws-ofi-nccl tells apart.
 enum class EfaPlatform : std::uint8_t { p3dn, p4d, p5, p5en, p6 };
 
-/// By the models of NICs (`EFA`; `EFAv3` on p5en) and GPUs; nothing where there is no EFA.
+/// Tells it by the models of NICs (`EFA`; `EFAv3` on p5en) and GPUs; nothing without EFA.
 std::optional<EfaPlatform> efa_platform(std::string_view nic, std::string_view gpu);
 
 /// What the plug-in reports as the NICs' latency, us. NCCL adds it to every step between nodes, and

@@ -25,9 +25,9 @@ struct NcclTopologyFile {
 /// InputError at the element that is wrong, and for more than 256 CPUs, 4096 devices or 16 switches
 /// above one another.
 NcclSystem read_nccl_topology(const std::filesystem::path& path, NcclVersion version);
-/// The same for a text that is at hand.
+/// Reads a topology from a text.
 NcclSystem read_nccl_topology(const TextFile& text, NcclVersion version);
-/// The same with what there is to say of it; `hint` completes a cut-down file.
+/// Reads a topology with what there is to say of it; `hint` completes a cut-down file.
 NcclTopologyFile read_nccl_topology_file(const TextFile& text, NcclVersion version,
                                          const HostHint& hint = {});
 

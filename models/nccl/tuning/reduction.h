@@ -31,7 +31,7 @@ std::string_view to_string(Datatype type);
 Bytes size_of(Datatype type);
 /// The size of nccl-tests' default type, float.
 inline constexpr Bytes float_size{4};
-/// By nccl-tests' name, or fp16, bf16, fp32, fp64. Throws InputError naming those there are.
+/// Reads nccl-tests' name, or fp16, bf16, fp32, fp64. Throws InputError naming those there are.
 Datatype parse_datatype(std::string_view name);
 
 /// How elements are combined.

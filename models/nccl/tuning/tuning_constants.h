@@ -13,7 +13,7 @@ struct TuningConstants {
   enum Architecture : std::size_t { volta, ampere, hopper, blackwell };
   /// Rows of hop_latency.
   enum Hop : std::size_t { nvlink, pci, network };
-  /// For one node, two, and more.
+  /// A constant for one node, for two, and for more.
   using ByNodes = std::array<double, 3>;
   using ByArchitecture = std::array<ByNodes, 4>;
 
@@ -36,8 +36,8 @@ struct TuningConstants {
 /// The constants of a release (NCCL src/graph/tuning.cc).
 TuningConstants tuning_constants(NcclVersion version);
 
-/// By which tree bandwidths are multiplied for sizes from 2^(6+i) bytes on; 1 beyond the table.
-/// Tree leaves out the last of its 24 entries, NVLSTree does not.
+/// The factor of tree bandwidths for sizes from 2^(6+i) bytes on; 1 beyond the table. Tree leaves
+/// out the last of its 24 entries, NVLSTree does not.
 double tree_correction(Protocol protocol, int log2_of_size_over_64);
 
 }  // namespace collsim

@@ -38,8 +38,8 @@ struct CallTimes {
 /// Throws InputError where a call cannot run, HangError where it never ends.
 CallTimes times_of(const CallList& calls, const Method& method);
 
-/// By simulation on small clusters. Calls that are known are not simulated again;
-/// CallTimes::messages counts theirs all the same.
+/// The method of advice: simulation on small clusters. Calls that are known are not simulated
+/// again; CallTimes::messages counts theirs all the same.
 Method by_simulation_of_changes(CallCache& cache);
 
 /// How the times of changed calls compare: changed over unchanged. Below 1 is faster.
@@ -91,7 +91,7 @@ class Adviser {
                    std::uint64_t messages = messages_of_advice);
 
   const CallList& calls() const { return calls_; }
-  /// Of the unchanged calls, simulated.
+  /// The times of the unchanged calls, simulated.
   const CallTimes& times() const { return simulated_; }
 
   std::vector<Advice> advise(const std::vector<TriedChange>& changes);
@@ -101,7 +101,7 @@ class Adviser {
 
  private:
   Advice estimated(const TriedChange& change) const;
-  /// What a change makes of the unchanged times.
+  /// Sets the advice's effect: what the change makes of the unchanged times.
   void take_effect(const TriedChange& change, const CallTimes& unchanged, const CallTimes& changed,
                    Advice& advice) const;
   void simulate(const TriedChange& change, Advice& advice) const;
@@ -129,9 +129,9 @@ enum class SettingVerdict : std::uint8_t {
 /// "refused".
 std::string_view to_string(SettingVerdict verdict);
 
-/// By the mean and the extremes of an effect.
+/// Judges a setting by the mean and the extremes of its effect.
 SettingVerdict verdict_of(const Effect& effect);
-/// Of a change: refused where it cannot run, not modelled where the model cannot tell its time.
+/// Judges a change: refused where it cannot run, not modelled where the model cannot tell its time.
 SettingVerdict verdict_of(const Advice& advice);
 
 struct JudgedSetting {

@@ -56,8 +56,9 @@ struct CalibrationFitOptions {
   /// How many sizes to fit to, per call, algorithm and protocol (FitSample); 0: all.
   std::uint32_t sizes = 8;
   std::uint32_t threads = 1;
-  /// Of Cauchy's loss: residuals beyond it count less and less. As wide as rows of one machine
-  /// scatter, or as machines differ: a narrow one would follow most rows, not lie between machines.
+  /// The width of Cauchy's loss: residuals beyond it count less and less. It is as wide as rows of
+  /// one machine scatter, or as machines differ: a narrow one would follow most rows, not lie
+  /// between machines.
   double scale = 0.05;
   /// One standard deviation of each constant about its start, of its logarithm, before any row is
   /// known: what few rows hardly tell then stays near the start. 0: nothing is known before.

@@ -18,7 +18,7 @@ class FitConstants {
   /// nominal_value().
   FitConstants(const CalibrationText& file, Calibration cost, std::vector<Parameter> moved);
 
-  /// In the order of the logarithms: those of link kinds come last.
+  /// The constants that move, in the order of the logarithms: those of link kinds come last.
   const std::vector<Parameter>& moved() const { return moved_; }
   /// The logarithms of their start values.
   std::vector<double> start() const;
@@ -30,7 +30,7 @@ class FitConstants {
  private:
   Calibration cost_;
   std::vector<Parameter> moved_;
-  /// Of a link kind, and the protocol's that it follows.
+  /// Constants of a link kind, each with the protocol's that it follows.
   std::vector<std::pair<Parameter, Parameter>> following_;
 };
 

@@ -84,7 +84,7 @@ class FitRows {
   /// expects it to choose. `machine_of` returns a row's machine, which must outlive this.
   void add(const Recording& recording, const MachineOf& machine_of, const FitSelection& selection);
 
-  /// Holds out one of so many sizes of each call, the next to the largest among them. A call of
+  /// Holds out one of `one_of` sizes of each call, the next to the largest among them. A call of
   /// fewer than three sizes is fitted to whole.
   void hold_sizes_out(std::size_t one_of);
 

@@ -51,7 +51,7 @@ class FitResiduals {
 
   std::vector<double> operator()(const std::vector<double>& logarithms);
   double scale() const { return machine_.scale; }
-  /// Of the residuals.
+  /// The weights of the residuals.
   std::vector<double> weights() const;
 
   /// The evaluated constants that have the least Cauchy loss; empty before the first evaluation.

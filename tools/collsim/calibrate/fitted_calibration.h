@@ -12,7 +12,7 @@
 
 namespace collsim {
 
-/// Where a calibration comes from.
+/// The recordings, machine and start that a calibration comes from.
 struct Provenance {
   struct Recording {
     std::string file;
@@ -37,7 +37,7 @@ std::string fitted_calibration(const FitPlan& plan, const CalibrationFit& fit,
 
 /// Why a constant keeps the start file's value; empty if it was fitted or not asked for.
 std::string why_kept(const FittedConstant& constant);
-/// Its 95 % interval: "3.9 us to 4.06 us".
+/// The 95 % interval of a constant: "3.9 us to 4.06 us".
 std::string interval_of(const FittedConstant& constant);
 
 }  // namespace collsim

@@ -19,8 +19,8 @@ struct HeldOutErrors {
   bool is_worse() const { return after > before || !worse_sizes.empty(); }
 };
 
-/// Of the same rows, in the same order. In a band of sizes it is the mean of the rows' own
-/// differences that counts; it has to be more than two standard errors.
+/// Compares the errors of the same rows, in the same order. In a band of sizes it is the mean of
+/// the rows' own differences that counts; it has to be more than two standard errors.
 HeldOutErrors held_out_errors(const std::vector<ValidatedRow>& before,
                               const std::vector<ValidatedRow>& after);
 

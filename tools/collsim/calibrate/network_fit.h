@@ -17,8 +17,8 @@ struct NetworkSpread {
   int machines = 0;   ///< that were measured
 };
 
-/// That of models/data/network-spread.yaml, which tools/dev/update-spread writes: of a transport
-/// such as `ib`, or else of any. Throws InputError.
+/// Reads models/data/network-spread.yaml, which tools/dev/update-spread writes: of a transport such
+/// as `ib`, or else of any. Throws InputError.
 NetworkSpread load_network_spread(std::string_view transport);
 
 /// Fits what a machine's own network has of its own to rows over several nodes: the rate that its

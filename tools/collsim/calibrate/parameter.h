@@ -17,7 +17,7 @@ struct Parameter {
   ConstantRange accepted{};    ///< by a calibration file, in the units of `in`
   ConstantRange plausible{};   ///< of a healthy machine; outside it, the machine was faulty
   std::string_view meaning{};  ///< in a few words
-  /// Where it stands, in seconds, bytes per second or as a share.
+  /// The constant itself, in seconds, bytes per second or as a share.
   std::function<double&(Calibration&)> in{};
 };
 

@@ -14,7 +14,7 @@ namespace collsim {
 /// range in a sentence.
 std::vector<std::string> implausible_constants(const CalibrationFit& fit);
 
-/// A large all_reduce of so many ranks with these costs, held against what is expected of such a
+/// A large all_reduce of `ranks` ranks with these costs, held against what is expected of such a
 /// machine (calibration_for()) as `collsim diagnose` holds a measured time.
 DiagnosedSize large_call(const Topology& topology, Rank ranks, const Calibration& cost);
 

@@ -25,7 +25,7 @@ class PlannedRecordings {
   /// The rows, laid out to be simulated; refers to the machines. Throws InputError if a recording
   /// is from another GPU than its machine's.
   FitRows rows(const Calibration& cost, FitSubject subject = FitSubject::machine);
-  /// Files, numbers of rows and recorded machines.
+  /// The provenance of a fit to these rows: files, numbers of rows and recorded machines.
   Provenance provenance(const FitRows& rows) const;
 
  private:

@@ -13,8 +13,8 @@ namespace collsim {
 /// begins from this, so that what it writes stands for itself. Throws InputError.
 CalibrationText whole_calibration(const TextFile& file);
 
-/// The same of a calibration that a person names, as named_calibration() takes it: of "h100+ib" the
-/// GPUs' constants with what the transports say. Throws InputError.
+/// The whole text of a calibration that a person names, as named_calibration() takes it: of
+/// "h100+ib" the GPUs' constants with what the transports say. Throws InputError.
 CalibrationText whole_calibration(std::string_view name);
 
 /// The name of the calibration that answers for all GPUs of a machine, with the transports that

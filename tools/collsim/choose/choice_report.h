@@ -31,10 +31,10 @@ std::vector<Switch> selection_sweep(const Nccl& nccl, NcclFunction function);
 ///   select AllReduce: 2^3=>Ring/LL(15.0us) 2^22=>Ring/LL128(73.8us) ...
 void print_golden(const Nccl& nccl, const std::string& name, std::ostream& out);
 
-/// The same as text for a reader: graphs, rings and trees, the tuning table, the sweep.
+/// Prints NCCL's choices for a reader: graphs, rings and trees, the tuning table, the sweep.
 void print_choice_table(const Nccl& nccl, const std::string& name, std::ostream& out);
 
-/// The same as JSON.
+/// NCCL's choices as JSON.
 Record choice_record(const Nccl& nccl, const std::string& name);
 
 }  // namespace collsim::command

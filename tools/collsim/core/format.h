@@ -32,7 +32,7 @@ std::string_view to_string(Format format);
 /// Whether all of the answer is one report: a page, or a text with markup.
 bool is_report(Format format);
 
-/// Of commands whose answers are rows, without charts and with them.
+/// Formats of commands whose answers are rows, without charts and with them.
 std::vector<Format> formats_of_rows();
 std::vector<Format> formats_with_page();
 

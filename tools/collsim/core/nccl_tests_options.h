@@ -14,7 +14,7 @@ void refuse_nccl_tests_option(std::string_view option);
 /// takes a number in nccl-tests: -t (threads), -c (check), -a (average), -p (parallel_init).
 void refuse_nccl_tests_number(std::string_view name, const std::string& text);
 
-/// The same for all options that take any text.
+/// Refuses such numbers for all options that take any text.
 void refuse_nccl_tests_numbers(const boost::program_options::variables_map& values);
 
 }  // namespace collsim::command

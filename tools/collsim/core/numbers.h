@@ -41,7 +41,7 @@ Quantity quantity_above_0(const std::string& option, const std::string& text,
   throw InputError(fmt::format("--{}: {}", option, text), "more than 0");
 }
 
-/// The same of a given option.
+/// The quantity of a given option.
 template <typename Quantity>
 Quantity quantity_option(const boost::program_options::variables_map& values,
                          const std::string& option, Quantity (*parse)(std::string_view text)) {

@@ -29,7 +29,7 @@ template <typename Type>
 OptionValue value_of(std::string shown) {
   return {[] { return boost::program_options::value<Type>(); }, std::move(shown)};
 }
-/// The same with a value that holds where none is given, and its text.
+/// A value of any type, with one that holds where none is given, and its text.
 template <typename Type>
 OptionValue value_of(std::string shown, Type fallback, std::string text) {
   const auto make = [=] {
@@ -72,7 +72,7 @@ struct OptionPair {
   std::string_view one;
   std::string_view other;
 };
-/// Those of which one is asked at most, in all commands that take both.
+/// Pairs of options of which one is asked at most, in all commands that take both.
 const std::vector<OptionPair>& exclusive_options();
 /// The first of a pair needs the second, in all commands that take both.
 const std::vector<OptionPair>& needed_options();

@@ -20,7 +20,7 @@ void replace_file(const std::filesystem::path& path, std::string_view text);
 
 /// Whether this is the command's standard output by another name, such as /dev/stdout.
 bool is_standard_output(const std::filesystem::path& path);
-/// Where a command says what it has written: `out`, or `err` where the file is standard output.
+/// The stream for what a command has written: `out`, or `err` if the file is standard output.
 std::ostream& summary_stream(const std::filesystem::path& path, std::ostream& out,
                              std::ostream& err);
 

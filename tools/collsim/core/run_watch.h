@@ -17,11 +17,11 @@ class RunWatch {
   /// The limit counts from here. Throws nothing.
   RunWatch(std::ostream& err, std::optional<double> limit_seconds);
 
-  /// A simulation of about so many messages begins; `what` names it ("1 GiB").
+  /// A simulation of about `messages` messages begins; `what` names it ("1 GiB").
   void begin(std::string what, double messages);
   /// It is over: its line goes.
   void end() { line_.clear(); }
-  /// For SimulationOptions. Throws InputError when the time is over.
+  /// The Watch for SimulationOptions. It throws InputError when the time is over.
   const Watch* watch() const { return &watch_; }
 
  private:

@@ -60,8 +60,8 @@ struct Subcommand {
 /// The subcommand whose name ends with that word; nullptr where none does.
 const Subcommand* find_subcommand(Subcommands all, std::string_view word);
 
-/// The same, which has to be there: throws InputError with `unknown` ("unknown subcommand 'x'") and
-/// the known names.
+/// The subcommand that has to be there: throws InputError with `unknown` ("unknown subcommand 'x'")
+/// and the known names.
 const Subcommand& known_subcommand(Subcommands all, std::string_view word,
                                    const std::string& unknown);
 

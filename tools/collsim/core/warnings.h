@@ -11,7 +11,7 @@ namespace collsim::command {
 /// have for it.
 void print_warning(const std::string& warning, std::ostream& err);
 
-/// The same of several, in their order.
+/// Prints several warnings, in their order.
 template <typename Warnings>
 void print_warnings(const Warnings& warnings, std::ostream& err) {
   for (const std::string& warning : warnings) print_warning(warning, err);

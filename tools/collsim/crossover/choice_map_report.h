@@ -38,12 +38,12 @@ std::string mean_loss_note(const ChoiceRow& row);
 /// Adds a cell to a table.
 void add_cell(const ChoiceMap& map, const ChoiceRow& row, const ChoiceCell& cell, Table& table);
 
-/// In 80 columns: two letters for each size, three lines for each row; many sizes in several
-/// blocks.
+/// Prints the map in 80 columns: two letters for each size, three lines for each row; many sizes in
+/// several blocks.
 void print_choice_map(const ChoiceMap& map, std::ostream& out);
 /// A drawing: an SVG file, which a page may hold as it is.
 void print_choice_svg(const ChoiceMap& map, std::ostream& out);
-/// For pages the map, and what NCCL's choice loses; the cells as a table.
+/// The map for pages, and what NCCL's choice loses; the cells as a table.
 Answer answer_of(const ChoiceMap& map, const std::string& command);
 
 }  // namespace collsim::command

@@ -24,7 +24,7 @@ struct TimePair {
   Seconds first;
   Seconds second;
 };
-/// Between sizes, interpolates the logarithm of the ratio of the times linearly over the logarithm
+/// Interpolates, between sizes, the logarithm of the ratio of the times linearly over the logarithm
 /// of the size. `pairs` by rising size, not empty.
 Crossover find_crossover(const std::vector<TimePair>& pairs);
 

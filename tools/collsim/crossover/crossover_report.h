@@ -16,7 +16,7 @@ struct PairCrossover {
   std::string first;
   std::string second;
   Crossover simulated;
-  /// By NCCL's estimates, which decide what it runs; of the textbook by the analytic model.
+  /// By NCCL's own estimates, which decide; of the textbook by the analytic model.
   Crossover estimated;
 };
 
@@ -42,18 +42,19 @@ struct CrossoverReport {
 /// the collective is not one that NCCL tunes, or it has no choice.
 CrossoverReport find_crossovers(const CallCompiler& compiler, const std::vector<Bytes>& sizes);
 
-/// The same between the algorithms of textbook runs that differ in nothing else: every two of them.
+/// Finds crossovers between the algorithms of textbook runs that differ in nothing else: every two
+/// of them.
 CrossoverReport find_textbook_crossovers(const std::vector<CallCompiler>& compilers,
                                          const std::vector<Bytes>& sizes);
 
-/// Where the lead changes, the last of such places: looked for from size to size and then to
-/// `tolerance`, a part of the size. `likely_leads` guesses what `first_leads` says, and costs less.
-/// `sizes` rise and are not empty.
+/// Finds the last place where the lead changes: from size to size and then to `tolerance`, a part
+/// of the size. `likely_leads` guesses what `first_leads` says, and costs less. `sizes` rise and
+/// are not empty.
 Crossover last_crossover(const std::vector<Bytes>& sizes,
                          const std::function<bool(Bytes)>& first_leads,
                          const std::function<bool(Bytes)>& likely_leads, double tolerance);
 
-/// Where two functions of the size cross over, likewise, to 1 %.
+/// Finds where two functions of the size cross over, likewise, to 1 %.
 Crossover bisect_crossover(const std::vector<Bytes>& sizes,
                            const std::function<double(Bytes)>& first,
                            const std::function<double(Bytes)>& second);

@@ -31,7 +31,7 @@ class NcclVariants {
   Trust trust(std::size_t way, Bytes size);
   /// What their data cross (medium_of()).
   std::string medium(std::size_t way, Bytes size);
-  /// By which NCCL chooses, us; infinite where it does not use the pair for that size.
+  /// NCCL's estimate in us, by which it chooses; infinite where it does not use the pair.
   double nccl_estimate(std::size_t way, Bytes size) const;
   /// What NCCL chooses of these, the first among equals.
   std::size_t chosen(Bytes size) const;

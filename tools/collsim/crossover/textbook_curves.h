@@ -19,7 +19,7 @@ struct TextbookCurve {
   std::string formula;  ///< "T = 2(N-1) alpha + 2(N-1)/N S/B = ..."; empty without a closed form
 };
 
-/// Where one curve falls below another.
+/// A size at which one curve falls below another.
 struct CurveCrossing {
   std::size_t first = 0;  ///< of the curves: the faster one at smaller sizes
   std::size_t second = 0;
@@ -41,12 +41,13 @@ TextbookCurves curves_of(const std::vector<CallCompiler>& compilers,
 
 /// Which curve is lowest at a size.
 std::size_t fastest_at(const TextbookCurves& curves, std::size_t size);
-/// Where the fastest curve changes: between two sizes by straight lines, as times alpha + b S are.
+/// The sizes at which the fastest curve changes, by straight lines between two sizes, as times
+/// alpha + b S are.
 std::vector<CurveCrossing> crossings_of(const TextbookCurves& curves);
 
 /// A letter for each size: which is fastest; one line for each set of ranks.
 void print_fastest_map(const std::vector<TextbookCurves>& rows, std::ostream& out);
-/// The same, a record for each set of ranks and size.
+/// The fastest algorithms as a table, with a record for each set of ranks and size.
 Table fastest_table(const std::vector<TextbookCurves>& rows);
 
 /// Times over sizes as a chart of a page: those that are numbers.

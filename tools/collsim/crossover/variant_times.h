@@ -48,7 +48,7 @@ class VariantTimes {
   bool leads(const Side& first, const Side& second, Bytes size);
   /// The first of a side's ways with the least time.
   std::size_t fastest(const Side& side, Bytes size);
-  /// The one that is likely the fastest.
+  /// The index of the variant that is likely the fastest at a size.
   std::size_t likely_fastest(const Side& side, Bytes size);
   /// How many times were simulated.
   std::size_t simulations() const { return simulations_; }
@@ -67,7 +67,7 @@ class VariantTimes {
 
   double estimated(std::size_t way, Bytes size);
   Range range(std::size_t way, Bytes size);
-  /// Of the fastest.
+  /// The range of the fastest.
   Range range(const Side& side, Bytes size);
   double error(std::size_t way, Bytes size) const;
   double doubt(std::size_t way, Bytes size) const;

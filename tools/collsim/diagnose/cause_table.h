@@ -20,8 +20,8 @@ struct CauseParameter {
   std::vector<double> values;  ///< to try, rising; those between are possible if `continuous`
   bool continuous = true;
   double max = 1;  ///< of any value that is tried
-  /// Where the value mostly is, if the cause alone says so: host memory moves data at about its
-  /// rate.
+  /// The range in which the value mostly is, if the cause alone says so: host memory moves data at
+  /// about its rate.
   std::optional<std::pair<double, double>> usual{};
   double min = 0;  ///< of any value that is tried
 };
@@ -47,7 +47,7 @@ struct CauseSigns {
   std::string names;            ///< what the log names that belongs into the text: "hosts"
 };
 
-/// Where a cause that is simulated as another one is possible.
+/// The machines on which a cause that is simulated as another one is possible.
 enum class CauseWhere : std::uint8_t {
   anywhere,
   with_rdma,

@@ -9,9 +9,9 @@
 
 namespace collsim {
 
-/// Where NCCL's log says something else than the machine should have, one sentence each:
-/// transports, channels, NICs, NVLS, GPUs and hosts; and its warnings. `compiler` is of the call on
-/// the healthy machine.
+/// Sentences on what NCCL's log says otherwise than the machine should have it: transports,
+/// channels, NICs, NVLS, GPUs and hosts; and its warnings. `compiler` is of the call on the healthy
+/// machine.
 std::vector<std::string> contradictions(const LogFacts& facts, const CallCompiler& compiler,
                                         const RecordedCall& call);
 

@@ -19,8 +19,8 @@ struct Correctness {
   bool is_wrong() const { return wrong_rows > 0; }
 };
 
-/// Of the rows that the options do not exclude. `facts` are those of NCCL's log; a setting can be
-/// theirs or a row's.
+/// Judges the rows that the options do not exclude. `facts` are those of NCCL's log; a setting can
+/// be theirs or a row's.
 Correctness correctness_of(const Recording& recording, const LogFacts& facts,
                            const ValidationOptions& options = {});
 

@@ -40,14 +40,14 @@ struct DiagnosedSize {
   Seconds bound;      ///< that no algorithm can beat
   double known = 0;   ///< how much faster than expected such times have been, as a logarithm
   double spread = 0;  ///< a healthy time is up to the expected one times exp(spread)
-  /// From the expected one times exp(alarm) on it is low; at least `spread`, and more where NCCL's
-  /// rules are those of another release.
+  /// The time from which on the size is low is the expected one times exp(alarm); at least
+  /// `spread`, and more where NCCL's rules are those of another release.
   double alarm = 0;
   std::string medium{};  ///< that the data cross (medium_of())
   Trust trust = Trust::guessed;
   Verdict verdict = Verdict::healthy;
 
-  /// Of busbw: measured / expected.
+  /// The ratio of busbw: measured / expected.
   double ratio() const { return expected.value / point.measured.value; }
   /// The ratio below which it is low.
   double limit() const;
@@ -58,7 +58,7 @@ struct DiagnosedSize {
   double healthy_to() const;
   /// How slow it is, as a share of what is not low yet: above 1 it is low.
   double slowness() const;
-  /// The same of what is surely healthy: above 1 one cannot tell, or it is low.
+  /// How slow it is, as a share of what is surely healthy: above 1 one cannot tell, or it is low.
   double doubt() const;
   /// How fast it is, as a share of what this machine may be: above 1 it is another one.
   double excess() const;
@@ -94,7 +94,7 @@ struct HealthyTime {
 };
 using HealthyTimes = std::map<std::pair<RecordedCall, Bytes>, HealthyTime>;
 
-/// What is asked, beside the log.
+/// What a diagnosis is asked, beside the log.
 struct DiagnosisInput {
   const Recording* recording = nullptr;
   const LogFacts* facts = nullptr;
@@ -133,7 +133,7 @@ struct RemedyGain {
 /// Nothing where the cause was not fitted to the largest size.
 std::optional<RemedyGain> gain_of(const FittedCause& cause, const Diagnosis& diagnosis);
 
-/// Of one size, by its ratio and its limits. Its results are right.
+/// Judges one size by its ratio and its limits. Its results are right.
 Verdict verdict_of(const DiagnosedSize& size);
 
 /// Compares every time of a log with what the machine should do, and where it is too slow, or the
@@ -141,11 +141,12 @@ Verdict verdict_of(const DiagnosedSize& size);
 /// no row can be of the machine.
 Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class);
 
-/// Of a log by those of its sizes. Impossible times count however few. A call is low where the
-/// middle one of its sizes that are bandwidth_bound is, or the middle one of the others, or three
-/// of either in a row, or where its busbw falls (fall_of()). Of the other two verdicts, the sizes
-/// that are bandwidth_bound decide, where there are any: the middle one of them whether one can
-/// tell, a quarter of them that they are too fast. A log is what one in four of its calls is.
+/// Judges a log by the verdicts of its sizes. Impossible times count however few. A call is low
+/// where the middle one of its sizes that are bandwidth_bound is, or the middle one of the others,
+/// or three of either in a row, or where its busbw falls (fall_of()). Of the other two verdicts,
+/// the sizes that are bandwidth_bound decide, where there are any: the middle one of them whether
+/// one can tell, a quarter of them that they are too fast. A log is what one in four of its calls
+/// is.
 Verdict verdict_of(const std::vector<DiagnosedSize>& sizes);
 
 /// Causes by what they predict, the likeliest first, with likelihoods beside that of what is none

@@ -33,8 +33,7 @@ std::string name_of(const RecordedCall& call);
 std::string reason_of(const Diagnosis& diagnosis);
 /// What to measure next, in one sentence.
 std::string text_of(const NextMeasurement& next, const Diagnosis& diagnosis);
-/// Of the sizes from 1 MiB on, or of all: the middle ratio; not a number where no size was
-/// compared.
+/// The middle ratio of the sizes from 1 MiB on, or of all; not a number where no size was compared.
 double ratio_of(const Diagnosis& diagnosis);
 /// Whether a log comes before another in a list that begins with the slowest. Logs that were not
 /// compared come first.

@@ -22,7 +22,7 @@ struct EvidencePoint {
   int line = 0;          ///< of the first one
   /// The means out of place and in place, where there are such rows.
   std::array<std::optional<Seconds>, 2> places{};
-  /// Where the two are far apart: the one that this point is of. The other has a point of its own.
+  /// The place of this point, where the two are far apart. The other has a point of its own.
   std::optional<bool> in_place{};
 };
 

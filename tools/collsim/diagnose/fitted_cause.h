@@ -23,7 +23,7 @@ double prior_of(const FittedCause& cause);
 /// What causes are sorted by: the likelihood, the cause's weight, and less for a fitted value.
 double score_of(const FittedCause& cause);
 
-/// The same for the cause together with something unknown: the more the cause leaves of the times,
+/// The score of the cause together with something unknown: the more the cause leaves of the times,
 /// the likelier that is, and as likely as the cause alone from 30 % on.
 double score_with_unknown(const FittedCause& cause);
 

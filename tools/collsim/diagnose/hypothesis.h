@@ -42,8 +42,8 @@ struct Hypothesis {
   double weight = 1;  ///< how common it is beside others, before any data
   /// How often hosts have it, beside causes that look the same: only their order goes by it.
   double commonness = 1;
-  /// Where it may act, if that matters: in rings and trees every place plays its own part. `change`
-  /// is then that of the first.
+  /// The places where it may act, if that matters: in rings and trees every place plays its own
+  /// part. `change` is then that of the first.
   std::vector<CausePlace> places{};
   std::string place{};               ///< the one that `change` acts in, where it is one of several
   std::vector<std::string> alike{};  ///< names of the places that play its part, itself among them
@@ -80,7 +80,7 @@ std::vector<Hypothesis> hypotheses_for(const CallCompiler& compiler, const Recor
 void weigh_by_facts(const LogFacts& facts, const std::map<std::string, std::string>& settings,
                     std::vector<Hypothesis>& hypotheses);
 
-/// GPUs far apart: of every so many nodes one, or of one node GPUs from its end. Empty where there
+/// GPUs far apart: one of every `nodes` nodes, or GPUs from the end of one node. Empty where there
 /// are none but the first.
 std::vector<DeviceId> spread_gpus(const Topology& topology, Rank ranks, std::uint32_t nodes);
 

@@ -24,7 +24,7 @@ struct LikeRun {
   std::map<RecordedCall, std::map<Bytes, Seconds>> times;  ///< means of out of place and in place
 };
 
-/// Of the rows whose call is known. Which NICs and interfaces a run used makes no other call of it.
+/// The run of the rows whose call is known. NICs and interfaces make no other call of it.
 LikeRun like_run(const Recording& recording, const LogFacts& facts);
 
 /// Whether two logs are of the same calls on the same GPUs under the same release.

@@ -63,12 +63,12 @@ class LogPredictor {
                NcclVersion version)
       : evidence_(evidence), topology_(topology), cost_(cost), version_(version) {}
 
-  /// By simulation. Nothing where the changed machine cannot run a call, or the call never ends.
-  /// What nothing changes is simulated once, and the largest sizes of a call that takes many
+  /// Predicts by simulation. Nothing where the changed machine cannot run a call, or the call never
+  /// ends. What nothing changes is simulated once, and the largest sizes of a call that takes many
   /// messages are estimates times what the largest simulated one is beside its estimate.
   std::optional<PointPredictions> simulate(const Deviation& change,
                                            const std::vector<PointIndex>& points) const;
-  /// By formulas; the same otherwise.
+  /// Predicts by formulas; otherwise as simulate().
   std::optional<PointPredictions> estimate(const Deviation& change,
                                            const std::vector<PointIndex>& points) const;
 
@@ -82,7 +82,7 @@ class LogPredictor {
   const CallCompiler& compiler_of(const RecordedCall& call) const {
     return without_faults(call, {}).compiler();
   }
-  /// The same under the rules of another release.
+  /// The predictor of the same log under the rules of another release.
   LogPredictor of_release(NcclVersion version) const {
     return {evidence_, topology_, cost_, version};
   }

@@ -17,8 +17,8 @@ struct NextMeasurement {
   std::size_t other = 1;
 };
 
-/// Of other collectives, sizes and numbers of nodes the one for which the causes differ most; by
-/// estimates, then by simulation. Nothing where none differs by a tenth.
+/// Finds, of other collectives, sizes and numbers of nodes, the one for which the causes differ
+/// most; by estimates, then by simulation. Nothing where none differs by a tenth.
 std::optional<NextMeasurement> next_measurement(const LogPredictor& predictor,
                                                 const RecordedCall& call, const FittedCause& first,
                                                 const FittedCause& second);

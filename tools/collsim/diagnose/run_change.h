@@ -26,7 +26,7 @@ struct ChangedSize {
   double limit = 0;  ///< of |log(after / before)|, from which it is a change
   Change change = Change::same;
 
-  /// Of busbw: after / before.
+  /// The ratio of busbw: after / before.
   double ratio() const { return before.value / after.value; }
 };
 

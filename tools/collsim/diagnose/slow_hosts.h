@@ -25,7 +25,7 @@ struct SlowHosts {
   bool come_and_go = false;
 };
 
-/// Of the fastest run; below it a run is slow next to its like, where no noise is known
+/// The share of the fastest run below which a run is slow next to its like, where no noise is known
 /// (like_limit()). Equal hosts of one cluster differ by a few percent, and a lost port, link or GPU
 /// costs more than a fifth.
 inline constexpr double slow_next_to_like = 0.8;

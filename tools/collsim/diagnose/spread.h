@@ -12,7 +12,7 @@
 
 namespace collsim {
 
-/// From here on calls are bound by bandwidth, and predictions are judged apart
+/// The size from which on calls are bound by bandwidth, and predictions are judged apart
 /// (models/data/trust.yaml).
 inline constexpr Bytes bandwidth_bound{16 << 20};
 
@@ -22,20 +22,20 @@ struct NoiseBand {
   double noise = 0;  ///< standard deviation, as a share
 };
 
-/// Times that noise puts far off: of so many times it is so many times as large.
+/// The share of times that noise puts far off, and how many times as large they make it.
 struct Outliers {
   double share = 0;  ///< of all times
   double times = 1;
 };
 
-/// Times that something else on the machine disturbed: of so many it may be any, within a standard
-/// deviation of so much, as a logarithm.
+/// The share of times that something else on the machine disturbed. They may be any, within a
+/// standard deviation of their logarithm.
 struct Disturbed {
   double share = 0;  ///< of all times
   double off = 0;
 };
 
-/// Of the residuals of a log one in so many may be far off by noise or be disturbed; more are not.
+/// Up to one in this many residuals of a log may be far off by noise or be disturbed.
 inline constexpr std::size_t one_far_off_in = 4;
 
 /// Standard deviations of a prediction's error, as logarithms: of times that are slower than
@@ -52,7 +52,7 @@ struct Spread {
   double rest = 0;                 ///< noise of sizes beyond the bands
   Outliers outliers{};
   Disturbed disturbed{};
-  /// Where eight of ten measured times lie, by what the data cross as well; may have no classes.
+  /// Ranges of eight of ten measured times, by what the data cross as well; may be empty.
   ErrorTable ranges{};
   bool knows_release = true;  ///< whether predictions are by the rules of the release that ran
 
@@ -60,10 +60,10 @@ struct Spread {
   /// Standard deviation of the prediction's error, as a logarithm: that of a normal distribution
   /// with the known median of absolute errors. Next to none for exact ones.
   double model_error(Trust trust, Bytes size) const;
-  /// By the range of such predictions, whose tenth and ninth tenth are these times 1.28; by
+  /// The error to each side: the 10th and 90th percentile of such predictions are 1.28 times it. By
   /// model_error() where the table has none.
   SidedError sided_error(Trust trust, std::string_view medium, Bytes size) const;
-  /// Of both together.
+  /// The standard deviation of noise and prediction together, as a logarithm.
   double total(Trust trust, Bytes size) const;
   /// How much slower than predicted a time may be and still be healthy, as a logarithm: nine of
   /// ten are no slower. By the range of such predictions; by the model's error where the table has
@@ -77,19 +77,19 @@ struct Spread {
   double slower(Trust trust, std::string_view medium, Bytes size) const;
 };
 
-/// The same where predictions are so many times as far off, as logarithms.
+/// The spread where predictions are `times` times as far off, as logarithms.
 Spread widened(Spread spread, double times);
 
-/// The same by the rules of another release than the one that ran: errors and ranges are twice as
+/// The spread by the rules of another release than the one that ran: errors and ranges are twice as
 /// wide, and the whole range of measured times counts. Of published runs of releases before 2.18
 /// whose sources find nothing wrong, the slowest have a third of what is expected by its rules.
 Spread of_other_release(Spread spread);
 
-/// Of models/data/trust.yaml, models/data/noise.yaml and models/data/errors.yaml. Throws
+/// Reads models/data/trust.yaml, models/data/noise.yaml and models/data/errors.yaml. Throws
 /// InputError.
 Spread load_spread();
 
-/// Where a predicted and a measured time stand.
+/// The call and size that a residual of a predicted and a measured time belongs to.
 struct ResidualPlace {
   Bytes size;
   Trust trust = Trust::guessed;

@@ -45,7 +45,7 @@ class ValueFit {
   /// are predicted too badly to tell of a second cause.
   double large_residual(const FittedCause& cause) const;
 
-  /// The same fit for a cause that is simulated as another is.
+  /// The fit for a cause that is simulated as another is.
   FittedCause taken_for(const FittedCause& fitted, const Hypothesis& hypothesis) const;
 
   /// Whether a cause leaves at most half of what the healthy machine leaves of the times.

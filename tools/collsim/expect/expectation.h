@@ -21,7 +21,7 @@ struct ExpectedCall {
   std::optional<Seconds> low{};
   std::optional<Seconds> high{};
 
-  /// In bytes per second, by nccl-tests' factor; 0 of a call without bytes.
+  /// The busbw in bytes per second, by nccl-tests' factor; 0 of a call without bytes.
   double busbw(Rank ranks) const;
 };
 

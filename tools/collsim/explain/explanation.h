@@ -76,7 +76,7 @@ struct BufferMemory {
   PerProtocol<Bytes> buffers{};   ///< of one connection
   Bytes total;
 };
-/// Of a communicator; nothing where there is none.
+/// The memory of a communicator's buffers; nothing where there is none.
 std::optional<BufferMemory> buffer_memory(const CallCompiler& compiler);
 
 /// Why one call takes as long as it does.

@@ -52,7 +52,7 @@ struct FlightEntry {
   std::int64_t exchange_sequence = 0;  ///< of sends and receives
   bool is_exchange = false;
   FlightShape shape;
-  /// Of a send or receive: places of sender and receiver in the group.
+  /// The places of sender and receiver in the group, of a send or receive.
   std::optional<std::uint32_t> sender;
   std::optional<std::uint32_t> receiver;
   bool is_completed = false;

@@ -17,11 +17,11 @@ std::string rank_ranges(const std::vector<std::uint32_t>& ranks);
 std::string short_call_words(const JobCall& call);
 /// The answer in one line: what is wrong, with which ranks.
 std::string headline_of(const Job& job, const HangAnalysis& analysis);
-/// What was found, in a few sentences.
+/// A finding in a few sentences.
 std::string explanation_of(const Job& job, const HangFinding& finding);
 /// "ranks 0-2: all_reduce of 1024 Float, train.py:88 in step, waiting".
 std::string group_words(const Job& job, const HangGroup& group);
-/// What to look at next.
+/// The words on what to look at next.
 std::string_view check_of(HangVerdict verdict);
 
 }  // namespace collsim::command

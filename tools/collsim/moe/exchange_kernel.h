@@ -36,7 +36,7 @@ std::vector<std::string> kernel_family_names();
 /// The family of that name. Throws InputError.
 KernelFamily read_kernel_family(std::string_view name);
 
-/// What constants were fitted to.
+/// The runs that constants were fitted to.
 struct KernelRuns {
   std::string gpu;      ///< "H100"
   std::string network;  ///< the transport between hosts, "ib"; empty: they were one host's
@@ -78,7 +78,7 @@ ExchangeKernel exchange_kernel(KernelFamily family, ExpertOperation operation,
 /// Whether both GPUs are of one generation, as B200 and GB300 are.
 bool is_kin(std::string_view gpu, std::string_view other);
 
-/// Where eight of ten times lie that rest on another generation's constants, as shares of the
+/// The range of eight of ten times that rest on another generation's constants, as shares of the
 /// predicted one: as those of B200 beside what H100's said.
 ErrorRange range_of_other_generations();
 

@@ -30,7 +30,7 @@ struct ExchangeRow {
   PortExchange ports;
 };
 
-/// What holds for all rows.
+/// The heading: what holds for all rows.
 struct ExchangeHeading {
   std::string machine;
   Rank ranks = 0;

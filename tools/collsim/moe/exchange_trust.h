@@ -29,10 +29,10 @@ class ExchangeErrors {
   /// Reads models/data/errors.yaml and trust.yaml. Throws InputError.
   ExchangeErrors();
 
-  /// Of kernels that send so many bytes from the busiest rank. On the GPUs and the network that
-  /// they were fitted on, that is the error of the fit. On others constants are taken as they are:
-  /// then the error is that of calls of this size where nothing was measured. On other numbers of
-  /// ranks than were recorded it is at least that of times over nodes.
+  /// The trust in kernels that send that many bytes from the busiest rank. On the GPUs and the
+  /// network that they were fitted on, it is the error of the fit. On others constants are taken as
+  /// they are: then the error is that of calls of this size where nothing was measured. On other
+  /// numbers of ranks than were recorded it is at least that of times over nodes.
   ExchangeTrust of(const ExchangeKernel& kernel, const Topology& topology,
                    std::span<const DeviceId> gpus, double bytes) const;
   /// The error of calls of such a class, as of one of `collsim run`.

@@ -15,8 +15,8 @@ enum class TokenType : std::uint8_t { nvfp4, fp8, bf16 };
 
 /// The type of that name. Throws InputError.
 TokenType read_token_type(std::string_view name);
-/// The bytes of a token with so many numbers: fp8 has a scale of 4 bytes for 128 numbers, nvfp4
-/// one of a byte for 16.
+/// The bytes of a token of `hidden` numbers: fp8 has a scale of 4 bytes for 128 numbers, nvfp4 one
+/// of a byte for 16.
 double token_bytes(TokenType type, std::uint32_t hidden);
 
 /// One layer's exchange.

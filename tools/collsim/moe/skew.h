@@ -26,9 +26,9 @@ struct Skew {
   };
   Kind kind = Kind::uniform;
   std::string name = "uniform";
-  /// Of `zipf:S`: expert i, from 0, weighs (i + 1)^-S.
+  /// The exponent of `zipf:S`: expert i, from 0, weighs (i + 1)^-S.
   double exponent = 0;
-  /// Of `hot:F`: the first expert weighs so many times what any other does.
+  /// The factor of `hot:F`: how many times as much the first expert weighs as any other.
   double hot = 1;
   std::vector<double> counts{};       ///< of a file: the weight of each expert
   std::vector<RoutedToken> tokens{};  ///< of a file

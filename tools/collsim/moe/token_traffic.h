@@ -24,7 +24,7 @@ struct ExpertPlaces {
   std::uint32_t first_expert(std::uint32_t rank) const;
 };
 
-/// What one rank's tokens are to others, a token on the average. A token that goes to several
+/// The ranks and hosts to which an average token of each rank goes. A token that goes to several
 /// experts of a rank, or of a host, counts once there.
 struct TokenTraffic {
   std::vector<double> tokens;  ///< by rank: how many it has, times what a rank has on average

@@ -42,7 +42,7 @@ class TrafficMatrix {
   double sent(Rank from) const;
   double received(Rank to) const;
   double total() const;
-  /// What the busiest sender sends to others.
+  /// The bytes that the busiest sender sends to others.
   double busiest_sender() const;
 
  private:
@@ -57,14 +57,15 @@ class TrafficMatrix {
 /// where it is not square or has other than `ranks` lines.
 TrafficMatrix matrix_of(const NumberTable& table, Rank ranks);
 
-/// Of an all_gather_v: every rank sends its own size to each rank. The file has one line, with a
-/// size for each rank. Throws InputError where it has another number of them.
+/// Reads the matrix of an all_gather_v: every rank sends its own size to each rank. The file has
+/// one line, with a size for each rank. Throws InputError where it has another number of them.
 TrafficMatrix gathered_matrix(const NumberTable& table, Rank ranks);
 
 /// Every rank sends `bytes`, divided among the receivers by their weights, which are not all zero.
 TrafficMatrix weighted_matrix(const std::vector<double>& weights, double bytes);
 
-/// As much between ranks in all, the same from each rank to each, itself included.
+/// A matrix of as many bytes between ranks in all, the same from each rank to each, itself
+/// included.
 TrafficMatrix evened(const TrafficMatrix& matrix);
 
 }  // namespace collsim

@@ -29,14 +29,14 @@ struct Alternative {
 /// "dgx-h100, nic=200Gb/s".
 std::string describe(const Alternative& alternative);
 
-/// What has to be met.
+/// The limits that a plan has to meet.
 struct PlanTarget {
   std::optional<Seconds> time;  ///< of a step
   std::optional<double> share;  ///< of communication in a step
   bool is_set() const { return time || share; }
 };
 
-/// What is asked.
+/// What a plan is asked.
 struct CapacityRequest {
   std::vector<Alternative> alternatives;
   std::vector<Workload> workloads;
@@ -46,7 +46,7 @@ struct CapacityRequest {
   PriceSheet prices;
   CostBasis basis = CostBasis::rent;
   std::string vendor;  ///< empty: any
-  /// That the simulation of one call may take (SimulationBudget); 0: formulas alone. A
+  /// The messages that the simulation of one call may take (SimulationBudget); 0: formulas alone. A
   /// ring, or NVLSTree on four nodes, takes fewer at any size, since it becomes steady.
   double messages = 2e6;
   /// Hears after each row how many of all are predicted. Any thread may call it.
@@ -80,7 +80,7 @@ struct PlanRow {
   bool ties = false;             ///< within the error it might be the cheapest
 };
 
-/// Where an alternative stops scaling.
+/// The size at which an alternative stops scaling.
 struct ScalingEnd {
   std::size_t alternative = 0;
   std::size_t workload = 0;

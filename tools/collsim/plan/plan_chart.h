@@ -26,7 +26,7 @@ struct MarkedPoint {
 /// Where marks meet, the first stays. `title` says what y is.
 void print_chart(std::span<const MarkedPoint> points, const std::string& title, std::ostream& out);
 
-/// The same as bars, one a point, as long as y says.
+/// Prints one bar per point; its length is y.
 void print_bars(std::span<const MarkedPoint> points, const std::string& title, std::ostream& out);
 
 }  // namespace collsim::command

@@ -10,7 +10,8 @@ namespace collsim::command {
 /// The letter by which tables and charts name an alternative: A, B, ..., Z, AA, ...
 std::string letter_of(std::size_t alternative);
 
-/// The same with what is assumed of the network between its nodes (network_in_words()).
+/// The name of an alternative with what is assumed of the network between its nodes
+/// (network_in_words()).
 std::string assumptions_of(const Alternative& alternative);
 
 /// Whether steps compute, too, so that they take longer than their communication.

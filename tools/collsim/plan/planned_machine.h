@@ -34,7 +34,7 @@ struct LimitUse {
   double uplink = 0;       ///< of the busiest cable between switches; 0: no byte crosses one
 };
 
-/// Of a call that takes so long.
+/// The limit of a call that takes `time`.
 LimitUse limit_of(const CompiledCall& call, Seconds time);
 
 /// What is asked of every machine of a plan.
@@ -70,7 +70,7 @@ class PlannedMachine {
 
   const Topology& topology() const { return *topology_; }
   const CallCompiler& compiler() const { return predictor_->compiler(); }
-  /// Those that the job has.
+  /// The number of nodes that the job has.
   std::uint32_t nodes() const { return nodes_; }
   std::uint32_t gpus() const { return static_cast<std::uint32_t>(compiler().spec().gpus.size()); }
   /// The model of its first GPU, as price files name it; empty for one that is not known.
@@ -79,8 +79,8 @@ class PlannedMachine {
   /// list names some of a larger one.
   const Topology& paid() const { return paid_ ? *paid_ : *topology_; }
 
-  /// Nothing but the call and the method decides how it is predicted, so that a call takes the same
-  /// time in all plans.
+  /// Predicts calls by `method`. Nothing else decides how, so that a call takes the same time in
+  /// all plans.
   WorkloadTime predict(std::span<const CallGroup> calls, const Method& method);
   /// What keeps a call that takes so long from being faster. A cluster of more than 256 ranks is
   /// looked at by its small_cluster(), whose ports carry as much.

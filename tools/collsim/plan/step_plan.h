@@ -21,16 +21,16 @@ struct FailureRates {
   /// Hours of one GPU, its part of the host included, from failure to failure: 419 unexpected
   /// interruptions of 16,384 H100 in 54 days (Llama 3, arXiv:2407.21783, section 3.3.4).
   Seconds between{3600 * 24 * 54.0 * 16384 / 419};
-  /// That a checkpoint stops training; an assumption, as are the next two.
+  /// How long a checkpoint stops training; an assumption, as are the next two.
   Seconds checkpoint{60};
-  /// From a failure until training goes on from a checkpoint, where a node stands by.
+  /// The time from a failure until training goes on from a checkpoint, where a node stands by.
   Seconds restart{600};
-  /// From a failure until the node is back.
+  /// The time from a failure until the node is back.
   Seconds repair{24 * 3600.0};
   std::optional<std::uint32_t> spares{};  ///< nodes that stand by; nothing: as many as pay
 };
 
-/// What a job of so many GPUs gets of the time that it is paid for.
+/// What a job gets of the time that it is paid for.
 struct Goodput {
   Seconds between_checkpoints{};
   double share = 1;  ///< of the time that makes progress
@@ -80,7 +80,7 @@ struct StepPlanRow {
   bool meets = true;   ///< deadline and budget
   bool best = false;
   bool ties = false;  ///< the error of steps could make it the best
-  /// Of a machine with faults: by which share the step is longer than without, in the same layout.
+  /// The share by which a machine's faults lengthen the step in the same layout.
   std::optional<double> slower{};
 };
 

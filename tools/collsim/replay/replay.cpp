@@ -154,9 +154,9 @@ const Subcommand replay_subcommand{
     .summary = "say what a job did, by its profiler's traces: calls, waits, exposed time",
     .usages = {"TRACE... [options]", "TRACE... -t MACHINE [--env K=V] [--step N] [--write FILE]"},
     .answers =
-        "Says what a job did, by traces of PyTorch's profiler (Kineto), one of each rank, as JSON "
-        "or .json.gz: computing, communication, what of it nothing hides, calls by communicator, "
-        "operation and size, and who waits for whom.",
+        "Says what a job did, by traces of PyTorch's profiler (Kineto) or of Chakra, one of each "
+        "rank, plain or packed by gzip: computing, communication, what of it nothing hides, calls "
+        "by communicator, operation and size, and who waits for whom.",
     .manual =
         "With traces of several ranks the wait for the last rank is told from the transfer. The "
         "rank is the one in the trace's distributedInfo. With -t, steps become programs: kernels "

@@ -29,7 +29,7 @@ struct TracedStep {
   std::vector<TracedRankStep> ranks{};  ///< by the program's groups
   double time_us = 0;                   ///< from the first work of any rank to the last
   std::vector<RankTrace> cut{};         ///< the traces with the calls of this step alone
-  /// By group and op of the program: the number of the call in `cut`, -1 where it is none.
+  /// The number of each call in `cut`, by group and op of the program; -1 where it is none.
   std::vector<std::vector<std::int32_t>> calls{};
   std::size_t kept_calls = 0;  ///< that stay as long as traced: nothing says what they do
   std::size_t absent = 0;      ///< ranks without a trace

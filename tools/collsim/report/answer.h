@@ -46,7 +46,7 @@ Note comment(std::string text);
 std::vector<Note> comments(const std::vector<std::string>& texts);
 /// "verdict: low".
 Note labelled(const std::string& label, std::string text);
-/// One of a list.
+/// A note that is an item of a list.
 Note item(std::string text);
 
 /// A note as pages show it: "Hosts: node1".

@@ -42,8 +42,8 @@ std::string describe(const TrustError& error);
 /// (measured, over nvlink: 3,454 rows of 8 machines)".
 std::string describe(const ErrorClass& found);
 
-/// Of an algorithm that has the name of an engine's kernel, and of such kernels: what is modelled,
-/// in a sentence, and that the other is something else. Empty for all else.
+/// A sentence on an algorithm that has the name of an engine's kernel, or on such a kernel: what is
+/// modelled, and that the other is something else. Empty for all else.
 std::string model_of(const Section& section);
 
 /// ", 8 of 10 such times from 23.10 to 26.40 us"; empty of exact ones.
@@ -63,7 +63,7 @@ void print_trust_errors(const CallRequest& request, const std::set<Trust>& class
 /// `nccl_version` (null in a textbook schedule, or if `run` is null) and `collsim_version`.
 Record context_of(const CallRequest& request, const RunSpec* run);
 
-/// The columns of CSV and JSON, in order. They are the same for every question.
+/// A row as CSV and JSON have it: its columns, in order, are the same for every question.
 Record answer_record(const Section& section, const Row& row);
 
 /// All columns of tables that can have values in this section; see answer_record().
@@ -78,9 +78,9 @@ class CallPrinter {
   virtual ~CallPrinter() = default;
   virtual void begin(const Section& section) = 0;
   virtual void add(const Row& row) = 0;
-  /// After the last row of a section.
+  /// Ends a section, after its last row.
   virtual void end() = 0;
-  /// After the last section.
+  /// Ends the output, after the last section.
   virtual void finish() {}
 };
 

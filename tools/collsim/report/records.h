@@ -37,7 +37,7 @@ class RecordWriter {
   /// Writes the header of rows like this one. It is for output that may have no rows.
   void begin(const Record& like);
   void add(const Record& row);
-  /// After the last row.
+  /// Ends the output, after the last row.
   void finish();
 
  private:

@@ -23,8 +23,8 @@ std::optional<std::string> why_no_named_plan(Collective collective, const std::s
 Plan named_plan(Collective collective, const std::string& name, const Placement& placement,
                 std::uint32_t channels = 1, Rank root = 0);
 
-/// Of a plan that a schedule file says, one contribution that is missing or doubled; nothing if it
-/// is right, no file, or of more ranks than replay_steps() takes.
+/// A contribution that a schedule file's plan misses or doubles; nothing if it is right, no file,
+/// or of more ranks than replay_steps() takes.
 std::optional<ScheduleFault> written_fault(const Plan& plan, const Placement& placement);
 
 }  // namespace collsim::command

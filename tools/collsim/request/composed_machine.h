@@ -49,8 +49,8 @@ struct ComposedMachine {
   std::vector<std::string> lines;    ///< of YAML that describe it: nodes, fabric, calibration
 };
 
-/// The board of those GPUs: the shipped template of that many, or of another GPU of the same kind
-/// with its links. Throws InputError where there is none of so many.
+/// The board of `gpus` such GPUs: the shipped template of that many, or of another GPU of the same
+/// kind with its links. Throws InputError where there is none.
 Board board_of(const GpuModel& model, bool is_card, std::uint32_t gpus);
 
 /// Hosts of that board with as many NICs as the log names, and the network and rate that it or a

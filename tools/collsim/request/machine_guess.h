@@ -19,7 +19,7 @@ struct GuessedMachine {
   std::vector<std::string> guesses{};         ///< what the log does not say, a phrase each
   bool guesses_nics = false;                  ///< of the guesses some are of NICs and their network
 
-  /// By how much wider what is known of it has to be taken: predictions of it rest on guesses.
+  /// The factor by which limits get wider: predictions of the machine rest on guesses.
   double widening() const;
 };
 

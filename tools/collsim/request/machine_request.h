@@ -24,8 +24,8 @@ Machine asked_machine(const boost::program_options::variables_map& values, const
 std::optional<std::vector<DeviceId>> listed_gpus(
     const boost::program_options::variables_map& values, const Topology& topology);
 
-/// The first GPUs of a machine, so many ranks of them (all where nothing is said), of each node no
-/// more than its first `per_node`. Throws InputError where there are fewer.
+/// The first `ranks` GPUs of a machine (all where nothing is said), of each node no more than its
+/// first `per_node`. Throws InputError where there are fewer.
 std::vector<DeviceId> wanted_gpus(const Topology& topology, std::optional<std::uint32_t> ranks,
                                   std::optional<std::uint32_t> per_node);
 

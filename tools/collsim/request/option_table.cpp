@@ -182,7 +182,7 @@ const OptionGroup cost_options{
         {"price", "", texts("LIST"), "of a GPU's hour, or of a GPU to buy: H100=2.10,B200=4"},
         {"vendor", "", text("NAME"), "whose prices (default: the first of each GPU)"},
         {"cost", "", words("rent|buy", "rent"), "what is paid"},
-        {"mtbf", "", text("TIME"), "of a GPU, from failure to failure (default: Llama 3's 2111d)"},
+        {"mtbf", "", text("TIME"), "of a GPU, from failure to failure (default: Llama 3's 2112d)"},
         {"checkpoint-time", "", text("TIME"), "stop for a checkpoint (default 60s)"},
         {"restart-time", "", text("TIME"), "from failure to restart (default 10min)"},
         {"repair-time", "", text("TIME"), "until a failed node is back (default 24h)"},

@@ -12,7 +12,7 @@
 
 namespace collsim {
 
-/// Where a price comes from.
+/// The vendor and place that a price comes from.
 struct PriceSource {
   std::string vendor;  ///< "aws"; empty: nobody's in particular
   std::string what;    ///< "p5.48xlarge, us-east-1, on demand"

@@ -26,7 +26,7 @@ struct NcclVersions {
 /// "2.28", "2.28.9"; "2.28,2.31".
 void validate(boost::any& value, const std::vector<std::string>& texts, NcclVersions* target, int);
 
-/// As in nccl-tests: "float", "half".
+/// Reads a type as nccl-tests has it: "float", "half".
 void validate(boost::any& value, const std::vector<std::string>& texts, Datatype* target, int);
 
 /// "sum", "avg".

@@ -27,7 +27,7 @@ struct LessonChoice {
   bool values = false;                              ///< numbers in place of contributions
 };
 
-/// The textbook's machine, and a buffer.
+/// The textbook's machine, and the size of a buffer.
 struct LessonCosts {
   TwoNumberMachine machine;
   Bytes size;
@@ -66,7 +66,7 @@ struct Lesson {
 
   std::uint32_t channel() const { return choice.channel.value_or(0); }
   const Schedule& schedule() const { return plan.schedule(channel()); }
-  /// As reports name it: "ring", also where NCCL has a plan of its own for it.
+  /// The algorithm as reports name it: "ring", also where NCCL has a plan of its own for it.
   const std::string& algorithm() const {
     return call ? call->trace->call.algorithm : plan.algorithm;
   }
@@ -86,8 +86,8 @@ Lesson lesson_of(Plan plan, const Placement& placement, const LessonChoice& choi
 Lesson lesson_of(const CallRequest& request, const RunSpec& run, Bytes size, LessonChoice choice,
                  std::ostream& err);
 
-/// Seconds of all steps, each of which begins when the one before has ended on every rank: so many
-/// alphas, and transfers of so many buffers.
+/// The time of all steps, each of which begins when the one before has ended on every rank: a
+/// number of alphas, and of transfers of whole buffers.
 struct StepByStepTime {
   std::size_t alphas = 0;
   double buffers = 0;
@@ -96,8 +96,8 @@ struct StepByStepTime {
 /// port for each rank, none of which carries more than the rank's own.
 double busiest_port(const Lesson& lesson, const Step& step);
 StepByStepTime step_by_step(const Lesson& lesson);
-/// The same of all steps together: what the time goes towards, in transfers of so many buffers,
-/// where many pieces follow each other and every step works on another one.
+/// What the time goes towards, in transfers of whole buffers, where many pieces follow each other
+/// and every step works on another one.
 double busiest_port(const Lesson& lesson);
 
 }  // namespace collsim::command

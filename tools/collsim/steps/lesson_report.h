@@ -16,7 +16,7 @@ namespace collsim::command {
 ///   rank 0  a0       a0+a2*   a0
 void print_lesson(const Lesson& lesson, std::ostream& out);
 
-/// The same as Markdown: headings, tables, the timeline as a block of code.
+/// Prints the lesson as Markdown: headings, tables, the timeline as a block of code.
 void print_lesson_markdown(const Lesson& lesson, std::ostream& out);
 
 /// For programs: what is sent in each step, who holds whose contributions of each chunk after it,

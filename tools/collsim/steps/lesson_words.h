@@ -44,7 +44,7 @@ std::vector<std::string> traffic_words(const Lesson& lesson);
 std::vector<std::string> time_words(const Lesson& lesson);
 /// ": 1 us + 5.24 us": alpha, and the time that the busiest port needs. Empty without costs.
 std::string step_time_words(const Lesson& lesson, const Step& step);
-/// That the numbers are right. Empty without numbers.
+/// The sentence that the numbers are right. Empty without numbers.
 std::string check_words(const Lesson& lesson);
 
 /// What was simulated and which messages are shown. Of a lesson with a call.
@@ -61,7 +61,7 @@ struct LessonRoute {
   std::string way;
   auto operator<=>(const LessonRoute&) const = default;
 };
-/// Each once, by sender and receiver.
+/// The routes, each once, by sender and receiver.
 std::vector<LessonRoute> routes_of(const Lesson& lesson);
 
 /// A step of a loop, with its messages that are shown, in order of time.

@@ -22,7 +22,7 @@ class FastestBy {
   explicit FastestBy(std::string column) : column_(std::move(column)) {}
 
   void add(const Record& row);
-  /// In the order in which the column's values came.
+  /// The fastest rows, in the order in which the column's values came.
   std::vector<Record> rows() const;
 
  private:
@@ -40,7 +40,7 @@ class ParetoFront {
 
   /// Throws InputError for a text that is no quantity.
   void add(const Record& row);
-  /// By the first column, best first.
+  /// The selected rows by the first column, best first.
   std::vector<Record> rows() const;
 
  private:

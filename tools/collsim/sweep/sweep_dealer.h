@@ -35,7 +35,7 @@ class SweepDealer {
   std::optional<SweepPart> take();
   /// An answer. May write it and others that waited for it; stops and throws where that fails.
   void put(Record row);
-  /// Nothing more is handed out or written.
+  /// Stops: nothing more is handed out or written.
   void stop();
   /// Rows that are written or were there.
   std::uint64_t written() const { return next_written_; }

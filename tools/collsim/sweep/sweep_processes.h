@@ -12,7 +12,7 @@ namespace collsim::command {
 // A sweep under mpirun. Process 0 hands out rows and writes the answers; every thread of the others
 // asks it for work, with a tag of its own, until it is told to stop.
 
-/// In process 0: serves so many threads of others until each has been told to stop. Throws
+/// In process 0: serves `workers` threads of others until each has been told to stop. Throws
 /// InputError, once all have, where one of them failed or has another scenario.
 void serve_workers(Processes& processes, std::uint32_t workers, const Sweep& sweep,
                    SweepDealer& dealer);

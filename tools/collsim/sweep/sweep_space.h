@@ -38,7 +38,7 @@ class SweepSpace {
   /// All fields, in the order of the file.
   std::vector<const SweepField*> fields() const;
 
-  /// Of every field, what it is at that point.
+  /// The text of every field at that point.
   std::vector<std::string> values(std::uint64_t point) const;
   /// Throws InputError where the fields do not go together.
   Scenario scenario(std::uint64_t point) const;

@@ -73,7 +73,7 @@ std::string name_of(const CallTrace& trace, const TraceSpan& span);
 /// "channel 3", "channel 3 lane 1".
 std::string name_of(const CallTrace& trace, const TraceThread& thread);
 
-/// To the nearest nanosecond.
+/// The time to the nearest nanosecond.
 std::int64_t nanoseconds(Seconds time);
 
 }  // namespace collsim

@@ -34,7 +34,7 @@ struct ChartSpan {
   Seconds launch;
 };
 
-/// What participants that have anything to do on a channel do from `begin` to `end`, in so many
+/// What participants that have anything to do on a channel do from `begin` to `end`, in `columns`
 /// columns. In a column stands what takes most of it; of two that take as long, the later in the
 /// list of states.
 std::vector<StateRow> state_chart(const Timeline& timeline, const Schedule& schedule,

@@ -8,7 +8,7 @@
 
 namespace collsim {
 
-/// That a rank's buffer got something new: one slice of one chunk.
+/// A sum that a rank's buffer got: one slice of one chunk.
 struct StoredSum {
   RecordId record = no_record;  ///< the last piece of the slice; it is there when that is over
   std::uint32_t chunk = 0;

@@ -7,7 +7,7 @@
 
 namespace collsim {
 
-/// One call of a page that shows it.
+/// One call that a page shows.
 struct ViewedCall {
   std::string name;  ///< "ring Simple", "healthy"
   CallTrace trace;

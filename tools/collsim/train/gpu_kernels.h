@@ -30,7 +30,7 @@ struct GpuKernels {
   double cache = 1;    ///< likewise keys and values of earlier tokens
 };
 
-/// What all GPUs have in common, likewise.
+/// The constants that all GPUs have in common (models/data/kernels.yaml).
 struct KernelConstants {
   Seconds tile_time{};
   Seconds kernel_gap{};
@@ -49,7 +49,7 @@ struct KernelConstants {
   Seconds weights_fill{};  ///< of a product that memory limits: before its bytes flow, and after
 };
 
-/// The file as a whole.
+/// All that models/data/kernels.yaml says.
 struct KernelTable {
   std::vector<GpuKernels> gpus;
   KernelConstants constants;
@@ -79,17 +79,19 @@ class KernelTimes {
   Seconds best_product(double m, double n, double k, bool fp8 = false) const;
   /// Both products of the backward pass of that one: by each of its matrices.
   Seconds backward_products(double m, double n, double k, bool fp8 = false) const;
-  /// A kernel that does little but read and write so many bytes.
+  /// The time of a kernel that does little but read and write `bytes`.
   Seconds moved(double bytes) const;
-  /// The same between the products of inference: at least the least time of a kernel.
+  /// The time of such a kernel between the products of inference: at least the least time of a
+  /// kernel.
   Seconds between_products(double bytes) const;
-  /// Attention of new tokens to so many bytes of keys and values of earlier ones, likewise.
+  /// The time of attention of new tokens to `bytes` of keys and values of earlier ones; at least
+  /// the least time of a kernel.
   Seconds cached_attention(double bytes) const;
-  /// Fused attention of `flops` in all.
+  /// The time of fused attention of `flops` in all.
   Seconds attention(double flops, bool backward, bool first_generation) const;
   /// The products of attention that is not fused, of `flops`, without what they read and write.
   Seconds batched_products(double flops) const;
-  /// An optimizer's step that reads and writes so many bytes.
+  /// The time of an optimizer's step that reads and writes `bytes`.
   Seconds optimizer(double bytes, bool fp32) const;
 
   const GpuKernels& gpu() const { return gpu_; }

@@ -66,7 +66,7 @@ struct StepScore {
 /// rows on the same kind of GPU, and the pipeline's bubble.
 std::vector<StepComparison> compare_steps(const PublishedSteps& steps, const KernelTable& table);
 
-/// By group, in the order in which they come; then over all rows.
+/// Scores by group, in the order in which they come; then over all rows.
 std::vector<StepScore> score_steps(const std::vector<StepComparison>& comparisons);
 
 /// Kendall's tau-b of pairs of numbers; 1 where there are no two that differ.

@@ -25,7 +25,7 @@ struct PlacedMachine {
 PlacedMachine machine_of_step(const boost::program_options::variables_map& values,
                               const std::string& name);
 
-/// The same with NICs of so many times the rate. Throws InputError where it has none.
+/// That machine with NICs of `factor` times the rate. Throws InputError where it has none.
 PlacedMachine machine_with_nics(const boost::program_options::variables_map& values,
                                 const std::string& name, double factor);
 
@@ -33,10 +33,11 @@ PlacedMachine machine_with_nics(const boost::program_options::variables_map& val
 MachineCalls calls_of_step(const boost::program_options::variables_map& values,
                            const PlacedMachine& machine);
 
-/// The layout of a step of training on so many GPUs. Throws InputError.
+/// Reads the setup of a training step on `gpus` GPUs. Throws InputError where options do not go
+/// together.
 TrainingSetup read_setup(const boost::program_options::variables_map& values, std::size_t gpus);
 
-/// A step of inference on so many GPUs. Throws InputError.
+/// Reads the setup of an inference step on `gpus` GPUs. Throws InputError likewise.
 InferenceSetup read_inference(const boost::program_options::variables_map& values,
                               std::size_t gpus);
 

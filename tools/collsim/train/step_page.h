@@ -15,21 +15,21 @@ namespace collsim::command {
 Answer step_answer(const Record& row, const CallProgram& program, const ProgramSchedule& schedule,
                    const std::string& command);
 
-/// Of a step of inference.
+/// The page of a step of inference.
 Answer inference_answer(const Record& row, const CallProgram& program,
                         const ProgramSchedule& schedule, const std::string& command);
 
 /// Ends an answer that has one row: pages list all that it has.
 void add_numbers(const Record& row, Answer& answer);
 
-/// Of a program of one's own: its groups, and what each of their streams does.
+/// The page of a program of one's own: its groups, and what each of their streams does.
 Answer program_answer(const CallProgram& program, const ProgramSchedule& schedule,
                       const std::string& command);
 
-/// Of the quickest layouts, as rows of add_step_row().
+/// The page of the quickest layouts, as rows of add_step_row().
 Answer search_answer(const std::string& machine, Table layouts, const std::string& command);
 
-/// Of measured steps beside predictions, as rows of comparison_record().
+/// The page of measured steps beside predictions, as rows of comparison_record().
 Answer validation_answer(std::vector<Record> rows, const std::string& command);
 
 }  // namespace collsim::command

@@ -2,19 +2,20 @@
 
 namespace collsim {
 
-/// Where the measured time of a predicted step lies in eight of ten cases, as multiples of the
+/// The range of the measured time of a predicted step in eight of ten cases, as multiples of the
 /// predicted one: the 10th and the 90th percentile of measured / predicted.
 struct StepRange {
   double low = 1;
   double high = 1;
 };
 
-/// Of training: the 503 steps of recordings/steps/published.yaml, none of which is in a fit
-/// (`collsim train --validate published`).
+/// The range of training: the 503 steps of recordings/steps/published.yaml, none of which is in a
+/// fit (`collsim train --validate published`).
 inline constexpr StepRange training_range{0.90, 1.27};
 
-/// Of decoding: the 64 recorded layers of Llama 3 that no fit has seen, on two and four H200 and on
-/// one and two H100, kernels alone (recordings/inference/decode-layers-*.tsv, `reduce` none).
+/// The range of decoding: the 64 recorded layers of Llama 3 that no fit has seen, on two and four
+/// H200 and on one and two H100, kernels alone (recordings/inference/decode-layers-*.tsv, `reduce`
+/// none).
 inline constexpr StepRange decoding_range{0.95, 1.05};
 
 }  // namespace collsim

@@ -5,8 +5,8 @@
 
 namespace collsim {
 
-/// The program of one training step with so many microbatches: a group of ranks for each pipeline
-/// stage. Communicators are named tp, dp, ep, pp and, of ZeRO 3, dp and copies. Nodes have
+/// The program of one training step of `microbatches` microbatches: a group of ranks for each
+/// pipeline stage. Communicators are named tp, dp, ep, pp and, of ZeRO 3, dp and copies. Nodes have
 /// `per_node` GPUs.
 CallProgram training_program(const TrainingSetup& setup, const KernelTimes& kernels,
                              std::int64_t microbatches, Rank per_node);

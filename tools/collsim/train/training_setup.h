@@ -91,7 +91,7 @@ Recompute find_recompute(std::string_view option, std::string_view name);
 AttentionKind find_attention(std::string_view option, std::string_view name);
 TensorOverlap find_tensor_overlap(std::string_view option, std::string_view name);
 
-/// Why a layout cannot be.
+/// The reason why a layout cannot run.
 enum class SetupLimit : std::uint8_t {
   none,
   heads,       ///< more tensor-parallel ranks
@@ -115,7 +115,7 @@ LayerShare layer_share(const TrainingSetup& setup);
 double rank_vocabulary_parameters(const TrainingSetup& setup);
 /// Layers of a chunk of a pipeline stage: as many as the others, or one more in the first chunks.
 std::int64_t chunk_layers(const TrainingSetup& setup, std::int64_t stage, std::int64_t chunk);
-/// The same of all chunks of a stage; the first one has the most.
+/// The layers of all chunks of a stage; the first one has the most.
 std::int64_t stage_layers(const TrainingSetup& setup, std::int64_t stage);
 
 /// Parameters on one rank before any sharding by ZeRO, by the ranks that hold the same ones.
@@ -125,7 +125,7 @@ struct RankParameters {
 
   double all() const { return dense + experts; }
 };
-/// Of one layer, and of a pipeline stage; the first one has the most.
+/// The parameters of one layer, and of a pipeline stage; the first one has the most.
 RankParameters rank_layer_parameters(const TrainingSetup& setup);
 RankParameters rank_parameters(const TrainingSetup& setup, std::int64_t stage = 0);
 /// What each of the ranks has that share dense parameters among `ranks` and experts among those of
@@ -144,7 +144,7 @@ struct StepMemory {
   double other = 0;  ///< CUDA's context, NCCL's buffers, the allocator's waste
 
   double all() const { return parameters + gradients + optimizer + activations + other; }
-  /// Of them, what PyTorch's allocator gives out.
+  /// The bytes of them that PyTorch's allocator gives out.
   double allocated() const;
 };
 

@@ -15,13 +15,13 @@ namespace collsim {
 /// Which ranks of a job faults of links can slow.
 struct FaultedRanks {
   bool any = false;  ///< whether there are faults
-  /// By rank, whether a fault is of a link of its node. Ranks of other nodes meet it, too, in calls
-  /// with these.
+  /// Whether a fault is of a link of the rank's node, by rank. Ranks of other nodes meet it, too,
+  /// in calls with these.
   std::vector<bool> near{};
   bool between_switches = false;  ///< of links that belong to no node
 };
 
-/// Finds them.
+/// Finds the ranks that faults touch.
 FaultedRanks faulted_ranks(const MachineCalls& calls);
 
 /// Communicators of a step stand for others like them: those of the other ranks of their groups. On
@@ -51,12 +51,12 @@ struct StepPrediction {
   double tokens_per_second = 0;  ///< of all GPUs
   double utilisation = 0;        ///< model FLOPs a second, of what the GPUs' data sheet says
   bool continued = false;        ///< of fewer microbatches, and continued in their steady state
-  /// Of a batch that is divided by speed: who has how much, and the step with equal parts.
+  /// How a batch that is divided by speed is shared, and the step with equal parts.
   std::vector<ReplicaShare> shares{};
   Seconds equal{};
 };
 
-/// A rank whose kernels take so many times as long as they should: a GPU that is hot, or shared.
+/// A rank whose kernels take longer than they should: its GPU is hot, or shared.
 struct Straggler {
   Rank rank = 0;
   double slower = 1;
@@ -75,16 +75,15 @@ class StepMachine {
   /// All wait for a straggler at the next call: its whole pipeline stage is as slow.
   StepPrediction predict(const TrainingSetup& setup,
                          const std::optional<Straggler>& straggler = std::nullopt);
-  /// The same where replicas of the model that are on quicker GPUs have more microbatches, as many
-  /// as bring all to the end of their last backward pass at about the same time; the same as
-  /// predict() where that is no quicker, all replicas are alike, ranks meet in every microbatch
-  /// (ZeRO 2 and 3, experts on several ranks), a replica would have none, or the machine has
-  /// faults.
+  /// Predicts the step where replicas on quicker GPUs have more microbatches, as many as bring all
+  /// to the end of their last backward pass at about the same time; the same as predict() where
+  /// that is no quicker, all replicas are alike, ranks meet in every microbatch (ZeRO 2 and 3,
+  /// experts on several ranks), a replica would have none, or the machine has faults.
   StepPrediction predict_by_speed(const TrainingSetup& setup);
   /// The program and its schedule, with the microbatches of the setup or fewer.
   ProgramSchedule schedule(const CallProgram& program);
 
-  /// Of the slowest kind.
+  /// The kernels of the slowest kind of GPU.
   const KernelTimes& kernels() const { return kinds_.front(); }
   /// How many times as quick the quickest kind multiplies.
   double quickest() const;
@@ -154,7 +153,7 @@ FoundLayouts search_layouts(const MachineCalls& calls, const KernelTable& table,
 
 /// GPUs in use on the node of the first of them.
 Rank gpus_of_node(const MachineCalls& calls);
-/// The first GPUs of each node, so many of them.
+/// The first `per_node` GPUs of each node.
 MachineCalls some_of_each_node(MachineCalls calls, Rank per_node);
 
 }  // namespace collsim

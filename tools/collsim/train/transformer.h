@@ -51,7 +51,7 @@ double cache_width(const Transformer& model, std::int64_t tensor);
 /// The share of a sequence that a token attends to, of all tokens and layers the mean: half of it,
 /// and less where layers have a window.
 double attended_share(const Transformer& model, std::int64_t sequence);
-/// Tokens of so many that a cache keeps, in the mean of all layers.
+/// The tokens of `context` that a cache keeps, in the mean of all layers.
 double cached_tokens(const Transformer& model, std::int64_t context);
 /// The width of an expert's feed-forward network.
 std::int64_t expert_width(const Transformer& model);
@@ -70,7 +70,7 @@ double expert_parameters(const Transformer& model);
 double embedding_parameters(const Transformer& model);
 /// Matrices of the vocabulary: an embedding and a head, or one for both.
 double vocabulary_matrices(const Transformer& model);
-/// Of all of it, and of what a token meets.
+/// The parameters of all of it, and of what a token meets.
 double all_parameters(const Transformer& model);
 double active_parameters(const Transformer& model);
 /// Multiplications and additions that a step needs for a token, forward and backward, without what
@@ -87,7 +87,7 @@ enum class AttentionKind : std::uint8_t {
   eager,   ///< all apart
 };
 
-/// Numbers of a step.
+/// The types of numbers of a step.
 enum class StepPrecision : std::uint8_t {
   fp16,       ///< fp16 with fp32 master weights; gradients in fp16
   bf16,       ///< likewise; gradients in fp32
@@ -122,13 +122,13 @@ struct PassTimes {
   Seconds backward{};
 };
 
-/// Of a layer of one rank: all of it, and its attention alone.
+/// The times of a layer of one rank: all of it, and its attention alone.
 struct LayerTimes {
   PassTimes all{};
   PassTimes attention{};
 };
 
-/// A product of an m x k with a k x n matrix, in so many of all layers.
+/// A product of an m x k with a k x n matrix, and in how many of all layers it is.
 struct LayerProduct {
   double m;
   double n;
@@ -151,7 +151,7 @@ ProductTimes product_times(const KernelTimes& kernels, const Transformer& model,
 /// residuals, activations, rotations and dropouts read and write.
 LayerTimes layer_times(const KernelTimes& kernels, const Transformer& model,
                        const LayerShare& share);
-/// Of the head with its loss, and of the embedding.
+/// The times of the head with its loss, and of the embedding.
 PassTimes head_times(const KernelTimes& kernels, const Transformer& model, const LayerShare& share);
 PassTimes embedding_times(const KernelTimes& kernels, const Transformer& model,
                           const LayerShare& share);

@@ -26,7 +26,8 @@ struct CountedModel {
 
 /// The shipped ones whose number is published, which need no shape. Throws InputError.
 std::vector<CountedModel> load_counted_models();
-/// The one of that name, else that of find_transformer(), whose parameters follow from its shape.
+/// Finds the counted model of that name, else that of find_transformer(), whose parameters follow
+/// from its shape.
 CountedModel count_parameters(const std::string& name);
 
 /// The model of such a file: of ours the one of that name, or its only one. Those of a config.json

@@ -23,7 +23,7 @@ std::vector<BucketTime> try_buckets(StepMachine& machine, const TrainingSetup& s
                                     const std::optional<Straggler>& straggler);
 /// The quickest, the largest of those that are within 0.1 %: fewer calls.
 const BucketTime& quickest(std::span<const BucketTime> buckets);
-/// All of them, with the quickest marked.
+/// The table of all buckets, with the quickest marked.
 Table bucket_table(std::span<const BucketTime> buckets);
 
 /// Something that was done about communication, and how long a step takes then.

@@ -26,7 +26,8 @@ struct Comparison {
   Regret ours;  ///< of the way that we predict to be fastest
   Regret nccl;  ///< of the way that NCCL's estimates say is fastest
 };
-/// Of the rows with forced algorithm and protocol. In and out of place count as one: the mean.
+/// Compares the rows with forced algorithm and protocol. In and out of place count as one: the
+/// mean.
 std::vector<Comparison> comparisons(const std::vector<ValidatedRow>& rows);
 
 }  // namespace collsim

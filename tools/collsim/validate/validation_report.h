@@ -33,7 +33,7 @@ AnswerSection left_out_section(const std::map<std::string, LeftOut>& left_out);
 void add_validation(const ValidationReport& report, Answer& answer);
 /// One record per row. `error` is (predicted - measured) / measured.
 std::vector<Record> validation_rows(const ValidationReport& report);
-/// An empty row, for its columns.
+/// An empty row, which has the columns.
 Record no_validation_row();
 /// One object: `rows`, `scores`, `total`, `choices`, `comparisons`, `left_out`.
 Record validation_document(const ValidationReport& report);

@@ -19,8 +19,8 @@ struct ExpectedTime {
   bool is_small = false;  ///< more than half of it does not grow with the bytes
 };
 
-/// What calls of communicators should take on a machine, by formulas; remembered by collective,
-/// ranks, nodes and size. A communicator is taken for the first GPUs of so many nodes.
+/// What calls of communicators should take on a machine, by formulas; cached by collective, ranks,
+/// nodes and size. A communicator is taken for the first GPUs of as many nodes as it has.
 class ExpectedCalls {
  public:
   /// The question has the machine, the release and the variables.

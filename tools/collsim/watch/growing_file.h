@@ -17,7 +17,7 @@ class GrowingFile {
   /// The next whole line, without its end; nothing where none is there yet. `at_end` takes a last
   /// line without an end, too: nobody writes any more.
   std::optional<std::string> next_line(bool at_end);
-  /// Where the line that came last stands.
+  /// The place of the line that came last.
   [[nodiscard]] SourcePosition place() const { return {name_, line_, 0}; }
   /// Begins anew where the file has become shorter: somebody rotated it.
   void follow_rotation();

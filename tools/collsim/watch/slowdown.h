@@ -40,7 +40,7 @@ class SlowdownDetector {
 
   /// The median of the last calls beside what is normal, as a factor; 1 where too few came.
   [[nodiscard]] double recent_factor() const;
-  /// The calls that came.
+  /// The number of calls that came.
   [[nodiscard]] std::int64_t calls() const { return calls_; }
   /// Whether it has sounded and no call since has brought the sum back to nothing.
   [[nodiscard]] bool is_slow() const { return is_slow_; }

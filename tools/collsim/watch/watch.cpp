@@ -250,7 +250,7 @@ const Subcommand watch_subcommand{
         "Give the files of all ranks: of a call the rank counts that came last, since the others "
         "waited for it. - is standard input. Without --follow it ends at the end of the files. "
         "What is normal for a communicator is learnt from its first 32 calls of a kind; whether "
-        "those are slow already, from the machine. docs/operate.md has a Slurm prolog, a unit of "
+        "those are slow already, from the machine. docs/operate.md has a Slurm epilog, a unit of "
         "systemd and a job of Kubernetes.",
     .examples = {"watch inspector/*.log -t dgx-h100 --nodes 4",
                  "watch inspector/*.log -t dgx-h100-x4 --follow",

@@ -43,7 +43,7 @@ class Watcher {
 
   /// Takes a call; the alarms that it makes certain, each of which is told once.
   std::vector<Alarm> add(const StreamedCall& call);
-  /// Nothing more comes.
+  /// Judges what is left, when nothing more comes.
   std::vector<Alarm> finish();
 
   /// Calls that could be held against an expectation.
