@@ -24,6 +24,7 @@
 #include "models/estimate/tree_shapes.h"
 #include "sim/base/input_error.h"
 #include "sim/cost/warps.h"
+#include "sim/execution/effort.h"
 
 namespace collsim {
 

@@ -66,7 +66,11 @@ std::string option_lines(const TakenOption& taken) {
   std::string name = fmt::format("  {}--{}", letter, taken.option->name);
   if (!taken.value.shown.empty()) name += " " + taken.value.shown;
   std::string text = taken.option->text;
-  if (!taken.value.fallback.empty()) text += fmt::format(" (default {})", taken.value.fallback);
+  if (!taken.value.fallback.empty()) {
+    // What the subcommand takes stands in place of what most take.
+    text = fmt::format("{} (default {})", text.substr(0, text.find(" (default")),
+                       taken.value.fallback);
+  }
   const std::string indent(text_column, ' ');
   if (name.size() + 2 > text_column) return name + "\n" + wrapped(text, indent, indent);
   return wrapped(text, fmt::format("{:<{}}", name, text_column), indent);
