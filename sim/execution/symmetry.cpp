@@ -236,7 +236,8 @@ void CallColours::colour_resources() {
 
 void CallColours::colour_fifos() {
   for (const Fifo& fifo : layout_.fifos) {
-    fifos_.push_back(mix(mix(Colour{2}, colour_of(fifo.alpha.value)), Colour{fifo.route_is_free}));
+    const Colour latency = mix(mix(Colour{2}, colour_of(fifo.alpha.value)), Colour{fifo.credits});
+    fifos_.push_back(mix(latency, Colour{fifo.route_is_free}));
   }
 }
 
