@@ -26,7 +26,7 @@ struct HopClass {
   double receives = 0;
   double before = 0;  ///< of one primitive, that the thread sends first
   bool has_proxy() const { return sends > 0; }
-  /// Of two ends whose buffers hold so many each.
+  /// Slices that the sender may be ahead where a buffer holds `credits`.
   std::uint32_t slices_ahead(std::uint32_t credits) const {
     return has_proxy() ? credits : collsim::slices_ahead(credits, kind);
   }
