@@ -443,7 +443,7 @@ Prediction Estimator::States::through_states(const InState& in_state) const {
 /// costs per slice, filling the pipeline. Where host memory is what limits, its time counts, and
 /// half of that rest: the other half passes while host memory works. The whole plan, which adds up
 /// what it takes to fill, is never exceeded; of more messages it is not known, since its longest
-/// chain takes seconds, and over 600 MB, to follow. That it is half is a choice (docs/estimate.md).
+/// chain takes seconds, and over 600 MB, to follow. That it is half is a choice (docs/formulas.md).
 constexpr double rest_beside_memory = 0.5;
 constexpr double max_messages_followed = 4e6;
 

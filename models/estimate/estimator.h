@@ -11,7 +11,7 @@ namespace collsim {
 /// Answers by formulas, for as many sizes as one likes of one compiler: what does not depend on the
 /// size, the hops of each algorithm by class and what they share, is found once. Faults make hops
 /// of other classes; while some come and go, each state of the machine moves its part of the call.
-/// docs/estimate.md has the formulas. Not for several threads at once.
+/// docs/formulas.md has the formulas. Not for several threads at once.
 class Estimator {
  public:
   /// The compiler must outlive it, and so must `cache`, which keeps the hops for

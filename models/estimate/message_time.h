@@ -37,7 +37,7 @@ struct MessageCall {
   const ProxyConstants* proxy = nullptr;
 };
 
-/// The time of a group of messages. Derivation: docs/estimate.md.
+/// The time of a group of messages. Derivation: docs/formulas.md.
 FormulaTime message_time(const MessageShape& shape, const ThreadBlockCosts& costs,
                          const MessageCall& call);
 

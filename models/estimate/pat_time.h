@@ -16,7 +16,7 @@ struct PatShape {
   HopClass hop;
 };
 
-/// The time of a call by PAT. Derivation: docs/estimate.md.
+/// The time of a call by PAT. Derivation: docs/formulas.md.
 FormulaTime pat_time(const PatShape& shape, const ThreadBlockCosts& costs,
                      const PipelineCall& call);
 

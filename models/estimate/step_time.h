@@ -77,7 +77,7 @@ struct StepChunk {
   double steps = 0;   ///< of the call that lie behind
 };
 
-/// The steps of a ring whose ranks wait for each other. Derivation: docs/estimate.md. Refers to all
+/// The steps of a ring whose ranks wait for each other. Derivation: docs/formulas.md. Refers to all
 /// that it is made of.
 class StepTime {
  public:

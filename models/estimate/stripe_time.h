@@ -34,7 +34,7 @@ struct StripeShape {
   bool operator==(const StripeShape&) const = default;
 };
 
-/// The time of a call by stripes. Derivation: docs/estimate.md.
+/// The time of a call by stripes. Derivation: docs/formulas.md.
 FormulaTime stripe_time(const StripeShape& shape, const ThreadBlockCosts& costs,
                         const PipelineCall& call);
 

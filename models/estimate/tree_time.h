@@ -46,7 +46,7 @@ struct TreeShape {
 };
 
 /// The time of an all_reduce over one tree; `contends`: whether thread blocks that use NVLink alone
-/// wait for each other (Corrections::link_contention). Derivation: docs/estimate.md.
+/// wait for each other (Corrections::link_contention). Derivation: docs/formulas.md.
 FormulaTime tree_time(const TreeShape& tree, const ThreadBlockCosts& costs,
                       const PipelineCall& call, bool contends);
 
