@@ -49,8 +49,8 @@ const Subcommand estimate_subcommand{
         "what repeats is computed for each kind of rank and link, and is near what `collsim run` "
         "simulates.",
     .manual =
-        "--wide adds the parts of the bound. docs/formulas.md derives the formulas; docs/estimate.md "
-        "says how near they are.\n" +
+        "--wide adds the parts of the bound. docs/formulas.md derives the formulas; "
+        "docs/estimate.md says how near they are.\n" +
         std::string(call_manual),
     .examples = {"estimate hgx-h200 -a ring,tree -b 1M -e 1G -f 32",
                  "estimate switch-64 -a ring --format csv",
