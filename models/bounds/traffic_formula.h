@@ -19,7 +19,7 @@ struct BufferShare {
 };
 
 BufferShare share_of(std::uint64_t above, std::uint64_t below);
-/// "3/2 S", "S", "2 S", "nothing".
+/// Writes a share as "3/2 S", "S", "2 S" or "nothing".
 std::string to_string(const BufferShare& share);
 
 /// What a replayed plan sends, by counting.

@@ -12,7 +12,7 @@ namespace collsim {
 
 /// Reads a calibration (`collsim: calibration/1`, docs/formats.md). Throws InputError.
 Calibration load_calibration(const std::filesystem::path& path);
-/// Reads a calibration from a text.
+/// Reads a calibration from a text. Throws InputError.
 Calibration read_calibration(const TextFile& text);
 
 /// The value of a constant, in the units of Constant::in. Throws InputError outside of the range.

@@ -30,7 +30,7 @@ struct Layout {
   Plan plan;
   Wiring wiring;
   MachineEvents events{};
-  bool reroutes = false;  ///< as in FaultyLayout
+  bool reroutes = false;  ///< wires change while the call runs, so loads are not known before
 };
 
 /// The layouts that one compiler has made under NCCL's rules, for a caller who asks for many sizes:

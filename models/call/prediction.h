@@ -26,7 +26,7 @@ enum class Extent : std::uint8_t {
   scaled,  ///< a smaller cluster, whose time was scaled by the analytic model (ScaledCall)
   part,    ///< a still smaller one, or a smaller call of it (SimulationBudget::max_messages)
 };
-/// "whole", "steady", "scaled", "part".
+/// The word of the column `extent`: "whole", "steady", "scaled" or "part".
 std::string_view to_string(Extent extent);
 
 /// Options of a simulation.

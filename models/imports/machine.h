@@ -25,7 +25,7 @@ TopologyLibrary shipped_library();
 /// bare name, or a ClusterName, which is composed; paths are relative to `base`. Throws InputError.
 Machine load_machine(std::string_view name, const std::filesystem::path& base = {});
 
-/// Reads a machine from the text of a topology file.
+/// Reads a machine from the text of a topology file. Throws InputError.
 Topology read_machine(const TextFile& text);
 
 }  // namespace collsim

@@ -21,7 +21,7 @@ enum class NodePlacement : std::uint8_t {
   listed,       ///< on those nodes of a larger cluster that a list names
 };
 
-/// "packed", "random".
+/// The word of an option: "packed" or "random".
 std::string_view to_string(NodePlacement placement);
 /// The placement of that name, or nothing; a list has none.
 std::optional<NodePlacement> find_placement(std::string_view name);

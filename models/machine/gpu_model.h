@@ -23,7 +23,7 @@ struct GpuModel {
 /// All of them, longer names before those that they contain.
 std::span<const GpuModel> gpu_models();
 
-/// "GB300, GB200, ...", for messages.
+/// The names of all models for messages: "GB300, GB200, ...".
 std::string gpu_model_names();
 
 /// The model whose name the text contains, in capitals or not ("NVIDIA A100-SXM4-80GB": A100). A

@@ -24,7 +24,7 @@ struct EngineRelease {
 /// is such an engine, the table of peer kernels says.
 EngineRelease parse_engine_release(std::string_view text);
 
-/// "vllm 0.19.0"; "vllm" for the newest release.
+/// Names a release, "vllm 0.19.0"; the newest one is "vllm" alone.
 std::string to_string(const EngineRelease& engine);
 
 }  // namespace collsim

@@ -61,8 +61,8 @@ class PeerCalls {
   PeerCallParts parts(std::string_view kernel, Bytes size);
   /// The parts of the kernel that choose() says; only where that is no call of NCCL's.
   PeerCallParts chosen_parts(Bytes size);
-  /// "two_shot of H100 on 4, 8 ranks": whose costs calls that were predicted so far have taken
-  /// over, as none like them were recorded.
+  /// Names kernels, such as "two_shot of H100 on 4, 8 ranks", whose costs calls that were predicted
+  /// so far have taken over, as none like them were recorded.
   const std::set<std::string>& taken_over() const { return taken_over_; }
   /// Nothing, or why the machine cannot run a kernel.
   std::optional<std::string> why_not(std::string_view kernel) const;

@@ -30,14 +30,15 @@ struct PeerKernelCost {
   std::string kernels;    ///< whose: "custom", those of vLLM and SGLang
   std::string kernel;     ///< the algorithm: "one_shot"
   int gpu = 0;            ///< compute capability, 10 major + minor
-  Seconds flags;          ///< to launch it, and to exchange flags with peers
-  Seconds doubling;       ///< more of that with every doubling of the ranks
-  Seconds wait;           ///< between its halves, which only more bytes than that hide
-  Seconds peer_wait;      ///< more of that for each peer
+  Seconds flags;          ///< that it takes to launch and to exchange flags with peers
+  Seconds doubling;       ///< that every doubling of the ranks adds to `flags`
+  Seconds wait;           ///< between its halves, hidden where bytes take longer
+  Seconds peer_wait;      ///< that each peer adds to `wait`
   double port_share = 1;  ///< share of a port's rate that its loads reach
-  /// Share of it that loads from one peer reach, however few peers there are; 0: as much as all.
+  /// Share of the port's rate that loads from one peer reach, however few peers there are; 0: as
+  /// much as from all.
   double peer_share = 0;
-  /// Share of it that one thread block reaches; 0: as many run as do not matter.
+  /// Share of the port's rate that one thread block reaches; 0: thread blocks limit nothing.
   double block_share = 0;
   Seconds uneven;  ///< on top where thread blocks do not divide the data equally
   std::vector<RecordedGpus> recorded;  ///< in recordings/inference and recordings/h200x4
@@ -45,7 +46,7 @@ struct PeerKernelCost {
 
 /// The thread blocks of a kernel.
 struct KernelBlocks {
-  std::uint32_t count = 0;  ///< 0: as many as do not matter
+  std::uint32_t count = 0;  ///< 0: so many that they limit nothing
   bool even = true;         ///< each has as much to do
 };
 
@@ -93,7 +94,7 @@ struct PeerKernelChoice {
   std::vector<PeerKernelStep> runs;
 };
 
-/// models/data/peer-kernels.yaml.
+/// What models/data/peer-kernels.yaml holds.
 struct PeerKernelTable {
   std::vector<PeerKernelCost> costs;
   std::vector<PeerKernelLaunch> launches;
@@ -143,7 +144,7 @@ Seconds host_call(const PeerKernelTable& table, std::string_view gpu, std::strin
 Trust trust_of(const PeerKernelCost& cost, std::string_view kernel, std::string_view gpu,
                Rank ranks);
 
-/// "H100 on 2, 4 and 8 ranks": what was recorded of it.
+/// Says on what a kernel was recorded: "H100 on 2, 4 and 8 ranks".
 std::string describe_recorded(const PeerKernelCost& cost);
 
 /// What the errors of such calls are found by, as the medium of a prediction.

@@ -24,7 +24,7 @@ enum class ProgramCallKind : std::uint8_t {
   send,
   receive,
 };
-/// "all_reduce", "send".
+/// The word of a program's file for the kind: "all_reduce", "send".
 std::string_view to_string(ProgramCallKind kind);
 /// The kind of that name, or nothing.
 std::optional<ProgramCallKind> find_program_call(std::string_view name);

@@ -15,7 +15,7 @@ inline constexpr std::int64_t max_program_ops = 1'000'000;
 /// no `compute` yet. Throws InputError at the place of a mistake: names that nothing has, ops that
 /// come after themselves, ranks in two groups or in none, communicators of part of a group.
 CallProgram load_call_program(const std::filesystem::path& path);
-/// Reads a program from the root of a file.
+/// Reads a program from the root of a file. Throws InputError.
 CallProgram read_call_program(const YamlValue& root);
 
 }  // namespace collsim

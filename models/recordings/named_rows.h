@@ -15,9 +15,10 @@ struct RowNames {
   std::optional<Rank> ranks{};
 };
 
-/// "the text holds 2 runs of 8 ranks, not one of 16: ...": why, and what to do.
+/// Says why a text is refused, and what to do: "the text holds 2 runs of 8 ranks, not one of 16:
+/// ...".
 std::string several_runs(std::uint32_t runs, Rank ranks);
-/// "2 communicators of 8 ranks each were timed at once (NCCL_TESTS_SPLIT): ...".
+/// Says the same of "2 communicators of 8 ranks each were timed at once (NCCL_TESTS_SPLIT): ...".
 std::string several_groups(std::uint32_t groups, Rank ranks);
 
 /// Gives the rows of one table the collective and the number of ranks that it does not say: those

@@ -79,7 +79,7 @@ struct Recording {
 /// Reads any of the formats of docs/formats.md ("Recordings"), which it tells by the content: our
 /// recorder's YAML, a published run's, a CSV, nccl-tests' text output, its JSON. Throws InputError.
 Recording read_recording(const std::filesystem::path& path);
-/// Reads a recording from a text.
+/// Reads a recording from a text. Throws InputError.
 Recording read_recording(const TextFile& text);
 /// Reads a recording. Rows of nccl-tests' text that are cut off or contradict themselves are passed
 /// over and counted in `bad_rows`.

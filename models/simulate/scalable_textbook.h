@@ -21,7 +21,7 @@ bool is_scalable_textbook(const CallCompiler& compiler);
 /// seconds on hundreds of ranks.
 bool joins_every_pair(const CallCompiler& compiler);
 
-/// A textbook's all_to_all.
+/// Whether the call is a textbook's all_to_all.
 bool is_textbook_exchange(const CallCompiler& compiler);
 
 /// A textbook's ring without a root.

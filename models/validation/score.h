@@ -38,7 +38,7 @@ struct ValidationFamily {
   std::uint32_t nodes = 1;
   Rank ranks = 0;
   std::string algorithm;       ///< recorded, or forced, or "auto"
-  std::string protocol;        ///< the same
+  std::string protocol;        ///< recorded, or forced, or "auto"
   std::uint32_t channels = 0;  ///< forced; 0: NCCL's choice
   std::string environment;     ///< what else was set, "P2P_DISABLE=1"
   CallMode mode = CallMode::plain;
@@ -53,7 +53,7 @@ using FamilyOf = std::function<ValidationFamily(const ValidatedRow&)>;
 /// of its own, since they may be of different machines or days.
 std::map<ValidationFamily, std::vector<const ValidatedRow*>> by_family(
     const std::vector<ValidatedRow>& rows, const FamilyOf& family = family_of);
-/// "4x2" where there are several nodes, else "8".
+/// Hosts and GPUs of each as "4x2" where there are several hosts, else the GPUs as "8".
 std::string shape_of(std::uint32_t nodes, Rank ranks);
 
 /// Scores of a family: by band, and all together; NCCL's own estimates where there are some.

@@ -4,7 +4,9 @@
 
 namespace collsim {
 
-// The entries of the table in registry.cpp for all but all_reduce. N ranks, S bytes (nccl-tests').
+// The entries of the table in registry.cpp for all but all_reduce. N is the
+// number of ranks, S the bytes as nccl-tests counts them. Each comment says how long an algorithm
+// is and what its ranks send.
 
 /// N-1 steps; every rank sends S(N-1)/N.
 extern const Algorithm all_gather_ring;

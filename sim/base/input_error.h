@@ -12,7 +12,7 @@ struct SourcePosition {
   int column = 0;
 };
 
-/// "file:line:col", leaving out what is unknown.
+/// Writes a place as "file:line:col" and leaves out what is unknown.
 std::string to_string(const SourcePosition& position);
 
 /// Something a person gave us is wrong: a file, an option, a machine that cannot do what is asked.

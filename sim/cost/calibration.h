@@ -33,10 +33,10 @@ struct Corrections {
   /// What the code for several peers at once, a tree's, adds to a hop of LL and LL128, and to the
   /// work of a round of LL128.
   Seconds multi_peer;
-  /// What the lanes of a tree with Simple, or of CollNetChain, get done more together than one
-  /// after the other, since one works while the other waits. A root has one lane and gains nothing
-  /// (recordings/h200x4/four-ranks.yaml and h200x2/two-ranks.yaml, Tree/Simple on 4 and 8 channels:
-  /// a chunk takes middle ranks 39 us and a root 29).
+  /// What share the lanes of a tree with Simple, or of CollNetChain, get done more together than
+  /// one after the other, since one works while the other waits. A root has one lane and gains
+  /// nothing (recordings/h200x4/four-ranks.yaml and h200x2/two-ranks.yaml, Tree/Simple on 4 and 8
+  /// channels: a chunk takes middle ranks 39 us and a root 29).
   double overlap = 0;
   /// Share of a link that is lost, in a call's first step, where the thread blocks can just fill
   /// it (contended_share()). Of Simple and LL128.

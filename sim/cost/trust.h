@@ -18,7 +18,7 @@ enum class Trust : std::uint8_t {
   guessed,   ///< nothing was measured: data sheets, and what NCCL takes for true
 };
 
-/// "exact", "measured", "derived", "guessed".
+/// The word of the column `trust`: "exact", "measured", "derived" or "guessed".
 std::string_view to_string(Trust trust);
 
 /// What a calibration says of its own constants. The default is that of the textbook's machine.

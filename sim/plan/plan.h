@@ -85,7 +85,7 @@ void for_each_program(const Schedule& schedule, const Visit& visit) {
   }
 }
 
-/// "rank 3"; "switch 0" for the first agent.
+/// Names a participant: "rank 3", or "switch 0" for the first switch agent.
 std::string participant_name(const Schedule& schedule, Rank participant);
 
 /// What every rank does, on every channel: the one type between algorithms on one side and checker,

@@ -57,7 +57,7 @@ class GraphReader {
   std::set<std::string> shares_of_file_;
 };
 
-/// "gpu" and so on; throws InputError listing the kinds.
+/// Reads a kind of device, such as "gpu". Throws InputError, which lists the kinds.
 DeviceKind read_device_kind(const YamlValue& value);
 LinkKind read_link_kind(const YamlValue& value);
 

@@ -112,7 +112,7 @@ class Topology {
   /// The name of a device, unique in the topology: "node3/gpu7", "leaf0".
   std::string device_name(DeviceId id) const;
   std::optional<DeviceId> find_device(std::string_view name) const;
-  /// "node0/gpu1 -> node0/nvswitch0".
+  /// Names one direction of a link: "node0/gpu1 -> node0/nvswitch0".
   std::string link_name(LinkId id) const;
   std::string shared_resource_name(SharedResourceId id) const;
 

@@ -40,9 +40,9 @@ class YamlValue {
   Bytes bytes() const;
   BytesPerSecond rate() const;  ///< positive
   Seconds time() const;         ///< zero or more
-  /// "10%" or "0.1"; from 0 (exclusive) to `most`.
+  /// A share written as "10%" or "0.1", above 0 and at most `most`.
   double fraction(double most = 1) const;
-  double share(double most = 1) const;  ///< the same from 0 (inclusive)
+  double share(double most = 1) const;  ///< the same, or 0
   std::vector<YamlValue> sequence() const;
   /// The mapping, after checking that it has no key twice and none but those allowed. At the root,
   /// `collsim` is always allowed.

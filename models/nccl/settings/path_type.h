@@ -22,7 +22,7 @@ enum class PathType : std::uint8_t {
   disconnected  ///< no way
 };
 
-/// "NVL"; NCCL writes DIS for the last.
+/// NCCL's short name of the type, such as "NVL"; the last is "DIS".
 std::string_view to_string(PathType type);
 std::optional<PathType> find_path_type(std::string_view name);
 

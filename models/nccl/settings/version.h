@@ -15,7 +15,7 @@ NcclVersion parse_nccl_version(std::string_view text);
 /// the text begins with no release.
 NcclVersion nearest_nccl_version(std::string_view logged);
 
-/// "2.28.9"; "2.28" for the last of a series.
+/// Writes a release as "2.28.9"; the last one of a series is "2.28".
 std::string to_string(NcclVersion version);
 
 }  // namespace collsim

@@ -25,7 +25,7 @@ struct NcclTopologyFile {
 /// InputError at the element that is wrong, and for more than 256 CPUs, 4096 devices or 16 switches
 /// above one another.
 NcclSystem read_nccl_topology(const std::filesystem::path& path, NcclVersion version);
-/// Reads a topology from a text.
+/// Reads a topology from a text. Throws InputError.
 NcclSystem read_nccl_topology(const TextFile& text, NcclVersion version);
 /// Reads a topology with what there is to say of it; `hint` completes a cut-down file.
 NcclTopologyFile read_nccl_topology_file(const TextFile& text, NcclVersion version,

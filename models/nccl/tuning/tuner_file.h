@@ -23,9 +23,9 @@ struct TunerRule {
   std::uint32_t ranks = 1;
 };
 
-/// "allreduce,0,65536,ring,ll,8,1,8": collective, smallest and largest size, algorithm, protocol,
-/// channels, nodes, ranks; all in lower case and without blanks, since the plug-in's parser cuts at
-/// commas only. No line end.
+/// Writes a rule as "allreduce,0,65536,ring,ll,8,1,8": collective, smallest and largest size,
+/// algorithm, protocol, channels, nodes, ranks; all in lower case and without blanks, since the
+/// plug-in's parser cuts at commas only. No line end.
 std::string tuner_line(const TunerRule& rule);
 
 }  // namespace collsim

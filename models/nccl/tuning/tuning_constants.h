@@ -11,7 +11,7 @@ namespace collsim {
 struct TuningConstants {
   /// Rows of the tables by GPU.
   enum Architecture : std::size_t { volta, ampere, hopper, blackwell };
-  /// Rows of hop_latency.
+  /// The rows of hop_latency: the kind of link that a hop crosses.
   enum Hop : std::size_t { nvlink, pci, network };
   /// A constant for one node, for two, and for more.
   using ByNodes = std::array<double, 3>;

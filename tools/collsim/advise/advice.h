@@ -125,8 +125,8 @@ enum class SettingVerdict : std::uint8_t {
   unknown,       ///< NCCL does not know it
   refused,       ///< NCCL, or collsim where NCCL is silent, does not take the value
 };
-/// "helps", "nothing", "harms", "mixed", "overridden", "not modelled", "unknown to NCCL",
-/// "refused".
+/// The word of a verdict: "helps", "nothing", "harms", "mixed", "overridden", "not modelled",
+/// "unknown to NCCL" or "refused".
 std::string_view to_string(SettingVerdict verdict);
 
 /// Judges a setting by the mean and the extremes of its effect.

@@ -17,9 +17,9 @@ struct CalibrationReport {
   std::string start;  ///< name of the starting calibration
   CalibrationFit fit;
   std::vector<ValidatedRow> used;             ///< with the fitted costs
-  std::vector<ValidatedRow> held_out;         ///< the same
+  std::vector<ValidatedRow> held_out;         ///< with the fitted costs
   std::vector<ValidatedRow> used_before;      ///< `used` with the starting costs
-  std::vector<ValidatedRow> held_out_before;  ///< the same of `held_out`
+  std::vector<ValidatedRow> held_out_before;  ///< `held_out` with the starting costs
   std::map<std::string, LeftOut> left_out;
   std::vector<std::string> objections;  ///< to the fit, objections_to()
 

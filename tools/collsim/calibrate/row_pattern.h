@@ -17,7 +17,7 @@ inline constexpr std::string_view accepted_row_patterns =
 /// must all match are joined by "&": "forced/*&ranks=4".
 class RowPattern {
  public:
-  /// Throws InputError.
+  /// Reads a pattern. Throws InputError.
   explicit RowPattern(std::string_view text);
 
   bool matches(const RecordedRow& row) const;

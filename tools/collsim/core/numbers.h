@@ -22,8 +22,8 @@ std::uint32_t bounded_option(const boost::program_options::variables_map& values
 std::uint32_t thread_count(const boost::program_options::variables_map& values,
                            std::uint32_t otherwise);
 
-/// "1..17,32,64": numbers and ranges from `least` to `most`, in the written order. Throws
-/// InputError that names the option.
+/// Reads numbers and ranges from `least` to `most`, such as "1..17,32,64", in the written order.
+/// Throws InputError that names the option.
 std::vector<std::uint32_t> parse_numbers(std::string_view option, std::string_view text,
                                          std::uint32_t least, std::uint32_t most);
 
@@ -48,7 +48,7 @@ Quantity quantity_option(const boost::program_options::variables_map& values,
   return quantity_above_0(option, values[option].template as<std::string>(), parse);
 }
 
-/// "10%" or "0.1": a share above 0 and below 1. Throws InputError that names the option.
+/// Reads a share above 0 and below 1, as "10%" or "0.1". Throws InputError that names the option.
 double share_option(std::string_view option, std::string_view text);
 
 }  // namespace collsim::command

@@ -53,7 +53,7 @@ struct Subcommand {
   /// InputError for bad input.
   int (*run)(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 
-  /// "train" of "plan train".
+  /// The last word of the name: "train" of "plan train".
   [[nodiscard]] std::string_view last_word() const;
 };
 

@@ -22,7 +22,7 @@ class BadOptionValue : public boost::program_options::validation_error {
 
   /// The value as it was given.
   [[nodiscard]] const std::string& text() const { return text_; }
-  /// "there is no 'x'".
+  /// What is wrong with the value: "there is no 'x'".
   [[nodiscard]] const std::string& wrong() const { return wrong_; }
   [[nodiscard]] const std::string& accepted() const { return accepted_; }
 

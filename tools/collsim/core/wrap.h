@@ -14,7 +14,7 @@ inline constexpr std::size_t line_width = 80;
 /// first line begins with `first`, the others with `next`. Each ends with a line end.
 std::string wrapped(std::string_view text, std::string_view first, std::string_view next);
 
-/// "a, b, c", wrapped and indented.
+/// The names as "a, b, c", wrapped to line_width; every line begins with `indent`.
 std::string wrapped_list(const std::vector<std::string>& names, std::string_view indent);
 
 }  // namespace collsim::command

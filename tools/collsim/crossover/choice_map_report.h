@@ -18,22 +18,22 @@ struct ChoiceMap {
   std::span<const ChoiceRow> rows;
 };
 
-/// "all_reduce on HGX H200".
+/// Names the collective and the machine: "all_reduce on HGX H200".
 std::string title_of(const ChoiceMap& map);
-/// "8 ranks", or "16 ranks, 2 nodes".
+/// Names the ranks of a row: "8 ranks", or "16 ranks, 2 nodes".
 std::string name_of_row(const ChoiceRow& row);
-/// "ring/ll128".
+/// Names a pair of algorithm and protocol: "ring/ll128".
 std::string name_of_pair(const NcclVariants::Pair& pair);
 /// "R8": the letter of the algorithm, small where the lead is `open`, within the error, and that of
 /// the protocol.
 std::string code_of(const NcclVariants::Pair& pair, bool open);
 /// The pairs that are fastest or chosen anywhere, in NCCL's order.
 std::vector<NcclVariants::Pair> shown_pairs(const ChoiceMap& map);
-/// "8", "64K", "256M".
+/// Writes a size with the largest unit that divides it: "8", "64K", "256M".
 std::string short_size(Bytes size);
 /// A cell in one sentence.
 std::string describe(const ChoiceRow& row, const ChoiceCell& cell);
-/// "8 ranks: NCCL's choice loses 0.1 % on average".
+/// Says what NCCL's choice loses: "8 ranks: NCCL's choice loses 0.1 % on average".
 std::string mean_loss_note(const ChoiceRow& row);
 /// Adds a cell to a table.
 void add_cell(const ChoiceMap& map, const ChoiceRow& row, const ChoiceCell& cell, Table& table);

@@ -9,7 +9,7 @@
 
 namespace collsim {
 
-/// "ring", "ll128", "ring/ll128", as reports name them.
+/// Names of algorithms, protocols and pairs in reports: "ring", "ll128", "ring/ll128".
 std::string report_name(NcclAlgorithm algorithm);
 std::string report_name(Protocol protocol);
 

@@ -30,14 +30,14 @@ struct Way {
 /// of 2.5.
 class VariantTimes {
  public:
-  /// Places of ways.
+  /// Places of ways in the list of all ways.
   using Side = std::vector<std::size_t>;
 
   /// `drift`: the least, as a logarithm for one octave.
   VariantTimes(std::vector<Way> ways, double drift);
 
   const std::vector<Way>& ways() const { return ways_; }
-  /// All of them.
+  /// The places of all ways.
   Side all() const;
 
   /// Simulated once for each size.

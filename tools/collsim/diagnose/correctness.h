@@ -24,7 +24,8 @@ struct Correctness {
 Correctness correctness_of(const Recording& recording, const LogFacts& facts,
                            const ValidationOptions& options = {});
 
-/// "2 of 4 times are of wrong results, the first in line 17, 8388608 B, in place", and the causes.
+/// Says how many times are of wrong results, and the causes: "2 of 4 times are of wrong results,
+/// the first in line 17, 8388608 B, in place".
 std::string describe(const Correctness& correctness, const Recording& recording);
 
 }  // namespace collsim

@@ -29,7 +29,8 @@ enum class Verdict : std::uint8_t {
 inline constexpr std::array all_verdicts{Verdict::healthy,    Verdict::cannot_tell,
                                          Verdict::low,        Verdict::not_this_machine,
                                          Verdict::impossible, Verdict::wrong};
-/// "healthy", "cannot tell", "low", "not this machine", "impossible", "wrong data".
+/// The word of a verdict: "healthy", "cannot tell", "low", "not this machine", "impossible" or
+/// "wrong data".
 std::string_view to_string(Verdict verdict);
 
 /// One size of one call.
@@ -149,8 +150,9 @@ Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class);
 /// is.
 Verdict verdict_of(const std::vector<DiagnosedSize>& sizes);
 
-/// Causes by what they predict, the likeliest first, with likelihoods beside that of what is none
-/// of them: that no cause acts, or that one does together with something unknown.
+/// Puts causes that predict the same into one group, the likeliest group first. Likelihoods add up
+/// to 1 with that of "none of these": no cause acts, or one does with something unknown beside it.
+/// `score_of_none` is what that has for a score.
 std::vector<CauseGroup> group_causes(std::vector<FittedCause> causes, double score_of_none);
 
 }  // namespace collsim

@@ -27,7 +27,7 @@ struct DiagnosedLog {
 /// The worst verdict of all.
 Verdict verdict_of(const std::vector<DiagnosedLog>& logs);
 
-/// "all_reduce, 2 hosts, 16 ranks".
+/// Names a recorded call: "all_reduce, 2 hosts, 16 ranks".
 std::string name_of(const RecordedCall& call);
 /// Why the verdict is what it is, in one sentence.
 std::string reason_of(const Diagnosis& diagnosis);

@@ -65,7 +65,7 @@ inline bool is_shown(const Hypothesis& hypothesis) {
 /// How many numbers of a cause are fitted to a log.
 int fitted_numbers(const Hypothesis& hypothesis);
 
-/// "one NIC port is slow, at 0.25 of its rate".
+/// Says a cause in words: "one NIC port is slow, at 0.25 of its rate".
 std::string describe(const Hypothesis& hypothesis, double value);
 
 /// The causes that a call on a machine can have, as the table of causes describes them: those that

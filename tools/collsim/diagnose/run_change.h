@@ -13,7 +13,7 @@ namespace collsim {
 
 /// What became of a time.
 enum class Change : std::uint8_t { same, faster, slower };
-/// "same", "faster", "slower".
+/// The word of a change: "same", "faster" or "slower".
 std::string_view to_string(Change change);
 
 /// One size of one call in two recordings.

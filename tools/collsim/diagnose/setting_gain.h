@@ -7,8 +7,8 @@
 
 namespace collsim {
 
-/// "NCCL_NTHREADS=64": settings of a call whose price is not simulated, though NCCL heeds them
-/// where it runs that size as it does.
+/// Settings of a call, such as "NCCL_NTHREADS=64", whose price is not simulated, though NCCL heeds
+/// them where it runs that size as it does.
 std::vector<std::string> unpriced_settings(const CallCompiler& compiler, const RecordedCall& call,
                                            Bytes size);
 

@@ -23,7 +23,7 @@ struct TuningQuery {
 };
 
 bool is_tuning_query(std::string_view text);
-/// Throws InputError.
+/// Reads such a query. Throws InputError.
 TuningQuery read_tuning_query(const TextFile& text);
 
 }  // namespace collsim::command

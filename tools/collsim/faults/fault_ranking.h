@@ -16,7 +16,7 @@ enum class TimeOrigin : std::uint8_t {
   scaled,        ///< that of a small cluster, scaled (ScaledCall)
   bounds,        ///< not below, and not above
 };
-/// "simulated", "steady state", "scaled", "bounds".
+/// The words for an origin: "simulated", "steady state", "scaled" or "bounds".
 std::string_view to_string(TimeOrigin origin);
 
 /// What becomes of a call when one cable of a class is degraded, both ways.

@@ -26,7 +26,7 @@ struct Alternative {
   Seconds compute;              ///< of a step, at the plan's fewest GPUs
   std::vector<Fault> faults{};  ///< of links, of plans by steps: what they do to the base
 };
-/// "dgx-h100, nic=200Gb/s".
+/// Names a machine with what is changed of it: "dgx-h100, nic=200Gb/s".
 std::string describe(const Alternative& alternative);
 
 /// The limits that a plan has to meet.

@@ -17,7 +17,7 @@ std::string assumptions_of(const Alternative& alternative);
 /// Whether steps compute, too, so that they take longer than their communication.
 bool has_compute(const CapacityRequest& request);
 
-/// "350 GB, 1 GB": what is moved in a step.
+/// Lists what is moved in a step: "350 GB, 1 GB".
 std::string moved_in(const CapacityRequest& request);
 
 /// Adds the table, what follows from it, and a chart:

@@ -24,7 +24,7 @@ enum class Limit : std::uint8_t {
   uplink,        ///< cables between switches
   thread_block,  ///< what a GPU's thread blocks move
 };
-/// "latency", "NVLink", "PCIe", "CPU link", "memory", "NIC", "uplink", "SM".
+/// The word of a limit: "latency", "NVLink", "PCIe", "CPU link", "memory", "NIC", "uplink" or "SM".
 std::string_view to_string(Limit limit);
 
 /// The busiest resource of a call.
@@ -49,7 +49,7 @@ enum class TimeBasis : std::uint8_t {
   part,      ///< a simulation of a part: four nodes or so, or a smaller call (Extent::part)
   run,       ///< as `collsim run` simulates
 };
-/// "est", "part", "run".
+/// The word of a basis: "est", "part" or "run".
 std::string_view to_string(TimeBasis basis);
 
 /// The time of all calls of a workload in a row, and what the largest of them is.

@@ -44,7 +44,7 @@ struct Note {
 /// A line that tools which read tables skip; an empty one is a lone #.
 Note comment(std::string text);
 std::vector<Note> comments(const std::vector<std::string>& texts);
-/// "verdict: low".
+/// A note with a label before its text: "verdict: low".
 Note labelled(const std::string& label, std::string text);
 /// A note that is an item of a list.
 Note item(std::string text);
@@ -99,7 +99,7 @@ struct Answer {
 /// Writes the answer in a format. This is the only place that knows formats of answers.
 void write_answer(Format format, const Answer& answer, std::ostream& out);
 
-/// "collsim run -t hgx-h200 --env 'A=b c'": arguments as a shell reads them.
+/// The command line as a shell reads it: "collsim run -t hgx-h200 --env 'A=b c'".
 std::string command_text(std::string_view subcommand, std::span<const std::string> args);
 
 /// The different texts under a key of the rows, in their order, joined by commas; "-" for null.

@@ -35,18 +35,20 @@ std::string describe(const RunSpec& run);
 /// calibration; one line per fault.
 void print_head(const Section& section, std::ostream& out);
 
-/// "measured: typically 4 % off from 16 MiB, 6 % below (2,317 recorded rows that no fit has seen)".
+/// Says how far off a class of trust was: "measured: typically 4 % off from 16 MiB, 6 % below
+/// (2,317 recorded rows that no fit has seen)".
 std::string describe(const TrustError& error);
 
-/// "range: 8 of 10 such times were 0.95 to 1.06 of the predicted from 16 MiB, 0.84 to 1.12 below
-/// (measured, over nvlink: 3,454 rows of 8 machines)".
+/// Says where such times lay: "range: 8 of 10 such times were 0.95 to 1.06 of the predicted from 16
+/// MiB, 0.84 to 1.12 below (measured, over nvlink: 3,454 rows of 8 machines)".
 std::string describe(const ErrorClass& found);
 
 /// A sentence on an algorithm that has the name of an engine's kernel, or on such a kernel: what is
 /// modelled, and that the other is something else. Empty for all else.
 std::string model_of(const Section& section);
 
-/// ", 8 of 10 such times from 23.10 to 26.40 us"; empty of exact ones.
+/// Ends a sentence with the range of a time: ", 8 of 10 such times from 23.10 to 26.40 us". Empty
+/// for exact times.
 std::string range_text(const CallRequest& request, const Prediction& prediction);
 
 /// Adds `time_p10_us` and `time_p90_us`, the percentiles of what such calls have taken, which are

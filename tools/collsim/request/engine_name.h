@@ -20,7 +20,7 @@ void validate(boost::any& value, const std::vector<std::string>& texts, EngineNa
 /// `exact`: where it simulates, every message of every rank.
 Method method_of(EngineName engine_name, bool exact);
 
-/// "native", "simgrid", "analytic".
+/// The word of `--engine`: "native", "simgrid" or "analytic".
 std::string_view name_of(EngineName engine_name);
 
 }  // namespace collsim::command

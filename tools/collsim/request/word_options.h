@@ -13,23 +13,23 @@ namespace collsim {
 
 // Words of options, read for boost::program_options: `po::value<Protocol>()` is a typed option.
 
-/// "ll", "ll128", "simple", in any case.
+/// Reads a protocol: "ll", "ll128" or "simple", in any case.
 void validate(boost::any& value, const std::vector<std::string>& texts, Protocol* target, int);
 
-/// "nccl", "textbook".
+/// Reads whose schedule runs: "nccl" or "textbook".
 void validate(boost::any& value, const std::vector<std::string>& texts, ScheduleKind* target, int);
 
 /// Releases of NCCL, of which most commands take one.
 struct NcclVersions {
   std::vector<NcclVersion> named{};
 };
-/// "2.28", "2.28.9"; "2.28,2.31".
+/// Reads one release or two: "2.28", "2.28.9"; "2.28,2.31".
 void validate(boost::any& value, const std::vector<std::string>& texts, NcclVersions* target, int);
 
 /// Reads a type as nccl-tests has it: "float", "half".
 void validate(boost::any& value, const std::vector<std::string>& texts, Datatype* target, int);
 
-/// "sum", "avg".
+/// Reads a reduction as nccl-tests has it: "sum", "avg".
 void validate(boost::any& value, const std::vector<std::string>& texts, ReductionOp* target, int);
 
 namespace command {

@@ -55,7 +55,7 @@ struct Lesson {
   LessonChoice choice;
   Plan plan;
   std::vector<Contributions> buffers;  ///< before the call, as Step::buffers
-  std::vector<std::int32_t> values;    ///< likewise
+  std::vector<std::int32_t> values;    ///< before the call, as Step::values
   std::vector<Step> steps;
   PlanTraffic traffic;
   std::optional<TrafficFormula> formula;

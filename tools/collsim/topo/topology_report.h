@@ -7,7 +7,7 @@
 
 namespace collsim::command {
 
-/// "512 GPUs on 64 nodes, 1752 devices, 2752 links (5504 directions)".
+/// Counts what a machine has: "512 GPUs on 64 nodes, 1752 devices, 2752 links (5504 directions)".
 std::string topology_summary(const Topology& topology);
 
 /// Draws a machine for a terminal. Nodes with the same wiring are drawn once:

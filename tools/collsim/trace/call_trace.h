@@ -68,9 +68,10 @@ struct TraceSpan {
 /// do not overlap otherwise, and those of `work` are as long as the timeline's, rounded.
 std::vector<TraceSpan> spans_of(const CallTrace& trace);
 
-/// "recv_reduce_send chunk 3", "waits for rank 2", "waits for a slot of rank 5", "launch".
+/// Names a span: "recv_reduce_send chunk 3", "waits for rank 2", "waits for a slot of rank 5",
+/// "launch".
 std::string name_of(const CallTrace& trace, const TraceSpan& span);
-/// "channel 3", "channel 3 lane 1".
+/// Names a thread: "channel 3", or "channel 3 lane 1" where channels have several lanes.
 std::string name_of(const CallTrace& trace, const TraceThread& thread);
 
 /// The time to the nearest nanosecond.

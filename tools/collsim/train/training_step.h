@@ -37,7 +37,7 @@ struct ReplicaShare {
   std::int64_t microbatches = 1;  ///< of the one that has most
 };
 
-/// "8 x 19 on A100, 8 x 45 on H100": replicas and their microbatches; empty of none.
+/// Lists replicas and their microbatches: "8 x 19 on A100, 8 x 45 on H100". Empty for none.
 std::string to_string(const std::vector<ReplicaShare>& shares);
 
 /// How a step of training is predicted.

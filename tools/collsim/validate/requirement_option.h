@@ -14,7 +14,8 @@ struct RequiredFigure {
   double percent = 0;
 };
 
-/// "median=5,mean=12". Throws InputError that names the known figures.
+/// Reads figures and their limits in percent, such as "median=5,mean=12". Throws InputError that
+/// names the known figures.
 std::vector<RequiredFigure> parse_required_figures(std::string_view text);
 
 /// One sentence per requirement that fails. Without rows, all fail.
