@@ -322,7 +322,7 @@ onmessage = ({ data: { page, top, beside }, ports: [answer] }) => {
 const tell = (frame, message) => new Promise((resolve) => {
   const { port1, port2 } = new MessageChannel();
   port1.onmessage = ({ data }) => { port1.close(); resolve(data); };
-  setTimeout(resolve, longestDrawing, []);
+  setTimeout(resolve, longestDrawing); // a frame whose page has not come yet
   frame.contentWindow.postMessage(message, '*', [port2]);
 });
 
@@ -330,7 +330,7 @@ const tell = (frame, message) => new Promise((resolve) => {
 async function shareAxes(panes) {
   const frames = panes.map((pane) => pane.querySelector('iframe')).filter(({ listens }) => listens);
   const charts = await Promise.all(frames.map((frame) => tell(frame, {})));
-  await Promise.all(frames.map((frame, i) => tell(frame, { beside: charts.filter((_, other) => other !== i) })));
+  await Promise.all(frames.map((frame, i) => tell(frame, { beside: charts.filter((each, other) => each && other !== i) })));
 }
 
 /** Shows a page in the place of the last one once it is drawn, so that nothing flashes. */
@@ -338,7 +338,7 @@ async function drawPage(pane, page) {
   const last = pane.querySelector('iframe');
   const charts = page?.indexOf('<script id="page-charts"');
   const listens = charts > 0;
-  if (listens && last.listens) return tell(last, { page: page.slice(0, page.indexOf('</script>', charts)), top: !sliding });
+  if (listens && last.listens && await tell(last, { page: page.slice(0, page.indexOf('</script>', charts)), top: !sliding })) return;
   const next = last.cloneNode();
   next.listens = listens;
   next.hidden = page === undefined;
