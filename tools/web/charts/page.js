@@ -107,6 +107,13 @@ function withoutFarReferences(series) {
   return [...values, ...valuesOf(series.filter(isReference), "y").map((value) => Math.min(high, Math.max(low, value)))];
 }
 
+/** What an axis has room for: the chart's series, and those of charts beside it that have the same axis of numbers. */
+function onAxis({ series, beside = [], ...axes }, axis) {
+  const { label, scale } = axes[axis];
+  return [...series, ...beside.filter((other) => scale !== "words" && other[axis].label === label && other[axis].scale === scale)
+    .flatMap((other) => other.series)];
+}
+
 /** How much of a bar's row its name takes, where there is no room for names on the left. */
 const nameHeight = 17;
 
@@ -177,9 +184,10 @@ function plotOf(chart, room, isLogarithmic) {
   const y = chart.y.scale === "words" || isLogarithmic === undefined ? chart.y
     : { ...chart.y, scale: isLogarithmic ? "logarithmic" : "linear" };
   const x = { ...chart.x, band: map };
-  const xValues = bars ? [...valuesOf(series, "x"), ...series.flatMap(({ points }) => points.flatMap(({ high }) => (high === undefined ? [] : [high])))] : valuesOf(series, "x");
+  const along = onAxis(chart, "x");
+  const xValues = bars ? [...valuesOf(along, "x"), ...along.flatMap(({ points }) => points.flatMap(({ high }) => (high === undefined ? [] : [high])))] : valuesOf(along, "x");
   const yValues = bars || map ? series.flatMap(({ points }) => points.map((point) => point.y))
-    : y.scale === "logarithmic" ? withoutFarReferences(series) : valuesOf(series, "y");
+    : y.scale === "logarithmic" ? withoutFarReferences(onAxis(chart, "y")) : valuesOf(onAxis(chart, "y"), "y");
   const words = x.scale === "words" ? [...new Set(xValues)] : [];
   const slanted = words.length > 0 && widthOf(words) > inner / words.length;
   const layers = [...series].sort((a, b) => (b.quiet ? 1 : 0) - (a.quiet ? 1 : 0)).map((each) => drawn(each, isNarrow));
@@ -262,9 +270,13 @@ function show(figure, chart) {
   return draw;
 }
 
-const figures = [...document.querySelectorAll("figure[data-chart]")];
-const descriptions = JSON.parse(document.getElementById("page-charts").textContent);
-const draws = figures.map((figure) => show(figure, descriptions[Number(figure.dataset.chart)]));
+let descriptions;
+let draws;
+function drawCharts() {
+  descriptions = JSON.parse(document.getElementById("page-charts").textContent);
+  draws = [...document.querySelectorAll("figure[data-chart]")].map((figure) => show(figure, descriptions[Number(figure.dataset.chart)]));
+}
+drawCharts();
 let width = document.documentElement.clientWidth;
 addEventListener("resize", () => {
   if (document.documentElement.clientWidth === width) return;

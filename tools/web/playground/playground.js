@@ -251,6 +251,7 @@ async function slide(option) {
     await ask();
   }
   sliding = false;
+  showAddress();
 }
 
 for (const [option, slider] of Object.entries(sliders)) {
@@ -284,25 +285,65 @@ const isPage = (text) => /^<!doctype html/i.test(text);
 
 /** So many places for answers, side by side where there is room. */
 function openPanes(count) {
-  const [first] = $('answer').children;
-  $('answer').replaceChildren(first, ...Array.from({ length: count - 1 }, () => {
-    const pane = first.cloneNode(true);
+  const panes = [...$('answer').children]; // which stay where they are: a frame that is moved loads its page again
+  for (const pane of panes.splice(count)) pane.remove();
+  while (panes.length < count) {
+    const pane = panes[0].cloneNode(true);
     for (const each of pane.querySelectorAll('[id]')) each.removeAttribute('id');
-    return pane;
-  }));
-  return [...$('answer').children];
+    pane.querySelector('iframe').removeAttribute('src');
+    $('answer').append(pane);
+    panes.push(pane);
+  }
+  return panes;
 }
 
 let showing = Promise.resolve();
 const longestDrawing = 3000; // ms, after which a page is shown as it is
 
-/** Shows a page in the place of the last one once it is drawn, so that a step of a slider does not flash. */
+// What a page with charts has besides in this one: it takes what stands in another such page, which costs less than to load that
+// one, and charts of pages beside it. It says what its charts are.
+const listening = `<script>
+onmessage = ({ data: { page, top, beside }, ports: [answer] }) => {
+  if (page) {
+    const { title, body } = new DOMParser().parseFromString(page, 'text/html');
+    document.title = title;
+    document.body.replaceChildren(...body.childNodes); // scripts in it do not run
+    drawCharts();
+  }
+  if (top) scrollTo(0, 0);
+  if (beside) {
+    descriptions.forEach((chart, i) => { chart.beside = beside.flatMap((charts) => charts[i] ?? []); });
+    for (const draw of draws) draw();
+  }
+  answer.postMessage(descriptions);
+};
+</script>`;
+
+const tell = (frame, message) => new Promise((resolve) => {
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = ({ data }) => { port1.close(); resolve(data); };
+  setTimeout(resolve, longestDrawing); // a frame whose page has not come yet
+  frame.contentWindow.postMessage(message, '*', [port2]);
+});
+
+/** Gives the charts of pages side by side the same axes. */
+async function shareAxes(panes) {
+  const frames = panes.map((pane) => pane.querySelector('iframe')).filter(({ listens }) => listens);
+  const charts = await Promise.all(frames.map((frame) => tell(frame, {})));
+  await Promise.all(frames.map((frame, i) => tell(frame, { beside: charts.filter((each, other) => each && other !== i) })));
+}
+
+/** Shows a page in the place of the last one once it is drawn, so that nothing flashes. */
 async function drawPage(pane, page) {
   const last = pane.querySelector('iframe');
+  const charts = page?.indexOf('<script id="page-charts"');
+  const listens = charts > 0;
+  if (listens && last.listens && await tell(last, { page: page.slice(0, page.indexOf('</script>', charts)), top: !sliding })) return;
   const next = last.cloneNode();
+  next.listens = listens;
   next.hidden = page === undefined;
   // Not srcdoc: the player writes into its address what it shows, which a page from disk refuses there.
-  next.src = page === undefined ? 'about:blank' : URL.createObjectURL(new Blob([page], { type: 'text/html' }));
+  next.src = page === undefined ? 'about:blank' : URL.createObjectURL(new Blob([page, listens ? listening : ''], { type: 'text/html' }));
   next.removeAttribute('id');
   next.classList.add('coming');
   const drawn = new Promise((resolve) => {
@@ -328,10 +369,11 @@ function showAnswer(pane, { code, out, err, written }, title) {
   part('text').hidden = text === '';
   part('text').textContent = text;
   const saved = [...written];
-  if (isPage(out)) saved.push(['answer.html', new TextEncoder().encode(out)]);
-  part('written').replaceChildren(...saved.map(([name, bytes]) => {
+  if (isPage(out)) saved.push(['answer.html', out]);
+  part('written').replaceChildren(...saved.map(([name, content]) => {
     const link = document.createElement('a');
-    link.href = URL.createObjectURL(new Blob([bytes]));
+    link.href = '#';
+    link.onclick = () => { link.href = URL.createObjectURL(new Blob([content])); }; // which takes its time, and memory
     link.download = name;
     link.textContent = `Save ${name}`;
     return link;
@@ -395,6 +437,7 @@ const askAll = (commands) => asking(async (isLast) => {
     await showAnswer(panes[i], answer, commands.length > 1 ? `collsim ${lineOf(args)}` : '');
     codes.push(answer.code);
   }
+  if (panes.length > 1) await shareAxes(panes);
   return codes;
 });
 
@@ -415,8 +458,10 @@ const askAny = (candidates) => asking(async (isLast) => {
   return [refused.code];
 });
 
+const showAddress = () => history.replaceState(null, '', $('link').href);
+
 function ask() {
-  history.replaceState(null, '', $('link').href);
+  if (!sliding) showAddress(); // browsers refuse too many changes
   const commands = commandsOf($('command').value);
   return askAll(commands.length > 0 ? commands : [['--help']]);
 }
