@@ -24,7 +24,7 @@ enum class Extent : std::uint8_t {
   whole,   ///< every message
   steady,  ///< loops or calls that repeat themselves were continued (SteadyState)
   scaled,  ///< a smaller cluster, whose time was scaled by the analytic model (ScaledCall)
-  part,    ///< a still smaller one, or a smaller call of it (SimulationBudget::max_messages)
+  part,    ///< a smaller call of it, or of the whole (SimulationBudget)
 };
 /// The word of the column `extent`: "whole", "steady", "scaled" or "part".
 std::string_view to_string(Extent extent);

@@ -12,10 +12,6 @@ namespace {
 /// GPUs of six clusters.
 constexpr double max_off_of_estimates = 1.5;
 
-/// Four nodes of eight GPUs. Their trees have inner nodes and leaves, as those of any cluster have,
-/// and their ranks fold: 32 ranks of DGX H100 that run NVLSTree are two classes, 128 are 128.
-constexpr Rank ranks_of_few_nodes = 32;
-
 /// From here on bandwidth alone counts, so that a smaller call shows how far formulas are off.
 constexpr Bytes min_smaller_call{16 << 20};
 
@@ -47,7 +43,7 @@ Predictor Predictor::with_faults(MachineFaults faults) const {
 Prediction Predictor::predict(Bytes size, const Given& given) {
   const Method& method = model_.method();
   if (method.is_estimate) return estimate(size, given);
-  Prediction prediction = within_messages(size, given);
+  Prediction prediction = within_budget(size, given);
   if (compiler_->spec().faults.empty() || !method.beside_healthy) return prediction;
   // What takes so much longer needs no healthy machine beside it.
   const Seconds estimated = healthy().estimate(size, given).time;
@@ -72,49 +68,39 @@ Prediction Predictor::simulate(Bytes size, const Given& given) {
   return model_.run(call.plan());
 }
 
-std::optional<Prediction> Predictor::simulate_if_few(Bytes size, const Given& given) {
+Prediction Predictor::within_budget(Bytes size, const Given& given) {
   try {
     return simulate(size, given);
-  } catch (const TooManyMessages&) {
-    return std::nullopt;
+  } catch (const TooLong& stop) {
+    return in_part(size, given, stop.times);
   }
 }
 
-Prediction Predictor::within_messages(Bytes size, const Given& given) {
-  if (auto whole = simulate_if_few(size, given)) return *whole;
-  auto part = in_part(size, given);
-  if (!part) return estimate(size, given);
-  part->extent = Extent::part;
-  return *part;
-}
-
-/// By few nodes, or by a smaller call of theirs.
-std::optional<Prediction> Predictor::in_part(Bytes size, const Given& given) {
-  if (compiler_->nccl() == nullptr) return std::nullopt;
-  if (!few_) {
-    Method method = model_.method();
-    method.budget.max_ranks = std::min(method.budget.max_ranks, ranks_of_few_nodes);
-    few_.reset(new Predictor(compiler_, std::move(method), hops_, shares_hops_));
-  }
+/// Tells it by the largest call of a half, a quarter, ... of the bytes that is not TooLong as well.
+Prediction Predictor::in_part(Bytes size, const Given& given, double times) {
   const Given choice = given ? given : compiler_->decide(size).candidate;
-  if (auto found = few_->simulate_if_few(size, choice)) return found;
-  if (!choice) return std::nullopt;
-  const auto less = [](Bytes part) { return Bytes{part.count / 16 * 4}; };
+  const auto less = [](Bytes part) { return Bytes{part.count / 32 * 16}; };
   for (Bytes part = less(size); part >= min_smaller_call; part = less(part)) {
-    if (const auto found = few_->simulate_if_few(part, choice)) return grown(*found, size, choice);
+    if (times * static_cast<double>(part.count) > static_cast<double>(size.count)) continue;
+    try {
+      return grown(simulate(part, choice), size, choice);
+    } catch (const TooLong&) {
+      continue;
+    }
   }
-  return std::nullopt;
+  return estimate(size, choice);
 }
 
-/// A larger call of the same algorithm is as far off its estimate.
+/// As far off its estimate as the smaller call of the same algorithm is, in seconds.
 Prediction Predictor::grown(const Prediction& smaller, Bytes size, const Given& choice) {
   Prediction whole = estimate(size, choice);
-  const double growth = whole.time.value / estimate(smaller.size, choice).time.value;
-  whole.time = growth * smaller.time;
-  whole.mean_over_ranks = growth * smaller.mean_over_ranks;
+  const Seconds more = whole.time - estimate(smaller.size, choice).time;
+  whole.time = smaller.time + more;
+  whole.mean_over_ranks = smaller.mean_over_ranks + more;
   clamp_to(whole, whole.bounds.largest());
   whole.transfers = smaller.transfers;
   whole.classes = smaller.classes;
+  whole.extent = Extent::part;
   whole.method.reset();
   return whole;
 }

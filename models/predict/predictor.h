@@ -61,9 +61,8 @@ class Predictor {
   Predictor(std::shared_ptr<const CallCompiler> compiler, Method method,
             std::shared_ptr<HopCache> hops, bool shares_hops);
   Prediction simulate(Bytes size, const Given& given);
-  std::optional<Prediction> simulate_if_few(Bytes size, const Given& given);
-  Prediction within_messages(Bytes size, const Given& given);
-  std::optional<Prediction> in_part(Bytes size, const Given& given);
+  Prediction within_budget(Bytes size, const Given& given);
+  Prediction in_part(Bytes size, const Given& given, double times);
   Prediction grown(const Prediction& smaller, Bytes size, const Given& choice);
   Predictor& healthy();
   const Prediction& on_healthy(Bytes size, const Given& given);
@@ -76,7 +75,6 @@ class Predictor {
   ScaledCall scaled_{model_};
   EvenedRing evened_{model_};
   std::array<Shortcut*, 3> shortcuts_{&folded_, &scaled_, &evened_};  // in their order
-  std::unique_ptr<Predictor> few_;                                    // nodes of it
   std::unique_ptr<Predictor> healthy_;                                // the same without faults
   std::map<std::pair<Bytes, Pair>, Prediction> healthy_predictions_;
 };

@@ -4,25 +4,9 @@
 
 #include "models/call/memory_need.h"
 #include "models/simulate/call_cache.h"
+#include "models/simulate/likely_seconds.h"
 
 namespace collsim {
-
-namespace {
-
-/// A call that is taken to become steady and does not may send so many times what was expected.
-constexpr double messages_beyond_expected = 2;
-
-/// The options of a simulation that ends by TooManyMessages. The watch must outlive them.
-SimulationOptions limited(SimulationOptions options, double max_messages, const Watch& watch) {
-  options.begin = [begin = options.begin, max_messages](Bytes size, double messages) {
-    if (messages > max_messages) throw TooManyMessages{};
-    if (begin) begin(size, messages);
-  };
-  options.watch = &watch;
-  return options;
-}
-
-}  // namespace
 
 CompiledCall CallModel::plan(Bytes size, const std::optional<Candidate>& given) {
   require_memory(*compiler_, size);
@@ -41,12 +25,11 @@ Prediction CallModel::estimate(Bytes size, const std::optional<Candidate>& given
 Prediction CallModel::run(const CompiledCall& call, bool is_asked) const {
   SimulationOptions options = method_.simulation;
   if (!is_asked) options.begin = nullptr;
-  const double most = method_.budget.max_messages;
-  const Watch watch = [&](std::uint64_t sent) {
-    if (static_cast<double>(sent) > messages_beyond_expected * most) throw TooManyMessages{};
-    if (method_.simulation.watch != nullptr) (*method_.simulation.watch)(sent);
-  };
-  if (std::isfinite(most)) options = limited(std::move(options), most, watch);
+  const double most = method_.budget.stop_seconds;
+  if (call.nccl_choice && !options.exact && std::isfinite(most)) {
+    const double seconds = likely_seconds(call, most);
+    if (seconds > most) throw TooLong{seconds / most};
+  }
   return method_.cache != nullptr ? method_.cache->simulate(call, options)
                                   : simulate(call, options);
 }

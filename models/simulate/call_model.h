@@ -11,8 +11,10 @@
 
 namespace collsim {
 
-/// A simulation has sent, or would send, more messages than SimulationBudget::max_messages.
-struct TooManyMessages {};
+/// Thrown where a simulation would take longer than SimulationBudget::stop_seconds.
+struct TooLong {
+  double times = 1;  ///< so many times as long, as far as is known
+};
 
 /// One compiler's calls: laid out, estimated and simulated. Sizes share layouts and formulas. Not
 /// for several threads at once.
@@ -34,6 +36,7 @@ class CallModel {
   /// The call's time by formulas.
   Prediction estimate(Bytes size, const std::optional<Candidate>& given);
   /// The call's time by simulation of all of it. `is_asked`: SimulationOptions::begin hears of it.
+  /// Throws TooLong where the budget has an end, for calls that have an algorithm of NCCL's.
   Prediction run(const CompiledCall& call, bool is_asked = true) const;
 
  private:

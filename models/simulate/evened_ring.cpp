@@ -34,7 +34,7 @@ Bytes even_size_of_nccl(Bytes size, Rank ranks, std::uint32_t channels) {
 std::optional<Bytes> EvenedRing::even_size(const CompiledCall& call) const {
   const CallCompiler& compiler = model().compiler();
   if (is_textbook_ring(compiler)) {
-    if (likely_seconds(call, 1) <= model().budget().max_seconds) return std::nullopt;
+    if (!takes_longer(call, model().budget().max_seconds)) return std::nullopt;
     return even_textbook_size(call, max_added);
   }
   const auto& choice = call.nccl_choice;

@@ -4,12 +4,14 @@
 
 namespace collsim {
 
-/// How long a call likely takes to simulate, on one core of 2026, by its messages, if `share` of
-/// its ranks stand for all. Of calls in a row all count: a smaller cluster that simulates all is
-/// nearer than the whole that continues the first ones.
-double likely_seconds(const CompiledCall& call, double share);
+/// What a call likely takes to simulate, in seconds of one core of 2026, by its workers and its
+/// messages. If that is more than `enough`, equal ranks count once: to find them lays the call out,
+/// so that they are not looked for where that alone takes longer. Of calls in a row all count: a
+/// smaller cluster that simulates all is nearer than the whole that continues the first ones.
+double likely_seconds(const CompiledCall& call, double enough);
 
-/// Whether a call likely takes longer than that to simulate, equal ranks counted once.
-bool takes_longer(const CompiledCall& call, double seconds);
+inline bool takes_longer(const CompiledCall& call, double seconds) {
+  return likely_seconds(call, seconds) > seconds;
+}
 
 }  // namespace collsim

@@ -8,13 +8,12 @@ namespace collsim {
 
 class CallCache;
 
-/// What a simulation may take. Whatever needs more is extrapolated from a smaller cluster.
+/// What a simulation may take. Whatever needs more is extrapolated from a smaller cluster, and
+/// where the smallest would take TooLong, from a smaller call (Extent::part).
 struct SimulationBudget {
   Rank max_ranks = 512;
-  double max_seconds = 2;  ///< of one core, as far as is known before (likely_seconds())
-  /// The most messages of a call. What would send more is extrapolated from four nodes or so, then
-  /// by smaller calls of theirs (Extent::part), and where these send more, formulas answer.
-  double max_messages = std::numeric_limits<double>::infinity();
+  double max_seconds = 2;   ///< of one core, as far as is known before (likely_seconds())
+  double stop_seconds = 4;  ///< a call that takes longer is TooLong
 };
 
 /// How the time of a call is found: by formulas, by simulation within a budget, or message by
@@ -41,7 +40,8 @@ inline Method by_simulation(const SimulationBudget& budget = {}) {
 /// Simulates all ranks, whatever it takes, but equal ranks once and no further than a steady state.
 inline Method by_whole_simulation() {
   constexpr double any = std::numeric_limits<double>::infinity();
-  return by_simulation({.max_ranks = std::numeric_limits<Rank>::max(), .max_seconds = any});
+  return by_simulation(
+      {.max_ranks = std::numeric_limits<Rank>::max(), .max_seconds = any, .stop_seconds = any});
 }
 inline Method message_by_message() {
   return {.simulation = {.exact = true}};

@@ -25,6 +25,7 @@ struct LaneMessages {
   std::uint32_t lane = 0;
   double all = 0;
   double shortened = 0;
+  double programs = 0;
 };
 
 LaneMessages& messages_of_lane(std::vector<LaneMessages>& messages, std::uint32_t lanes,
@@ -39,6 +40,7 @@ std::vector<LaneMessages> messages_of(const Schedule& schedule, std::uint32_t ma
   std::vector<LaneMessages> messages;
   for_each_program(schedule, [&](Rank rank, std::uint32_t lane, const Program& program) {
     LaneMessages& own = messages_of_lane(messages, lanes_in_use(schedule, rank), lane);
+    ++own.programs;
     for_each_uniform_run(program, [&](const Primitive& first, std::uint32_t length) {
       if (!sends(first.kind)) return;
       const auto peers = static_cast<double>(schedule.peers(first.send_group).size());
@@ -87,6 +89,7 @@ Effort effort_of(const Execution& execution) {
     const double repeated =
         repeats_loops(execution, schedule) ? std::min<double>(length.loops, loops) : loops;
     for (const LaneMessages& of : messages[plan.schedule_of_channel[channel]]) {
+      effort.workers += of.programs;
       if (of.all == 0) continue;
       const double each = execution.partition.chunking().slices * execution.calls *
                           pieces_of(execution, channel, of);
@@ -98,6 +101,7 @@ Effort effort_of(const Execution& execution) {
 }
 
 double folded_share(const Execution& execution) {
+  if (!may_fold(execution)) return 1;
   const ThreadBlockCosts costs = thread_block_costs(execution.cost, execution.protocol);
   NativeFabric fabric;
   const double wire = costs[static_cast<std::size_t>(LinkKind::nvlink)].wire_factor;

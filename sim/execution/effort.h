@@ -8,14 +8,15 @@ namespace collsim {
 
 /// How much work an execution is: messages, a slice's pieces counted one by one.
 struct Effort {
-  double whole = 0;   ///< of all calls
-  double steady = 0;  ///< where loops that repeat themselves are skipped (SteadyState); about
+  double whole = 0;    ///< of all calls
+  double steady = 0;   ///< where loops that repeat themselves are skipped (SteadyState); about
+  double workers = 0;  ///< that are laid out before the first message is sent
 };
 
 /// Counts the messages of an execution without running it.
 Effort effort_of(const Execution& execution);
 /// The share of the messages that is simulated where equals are folded (symmetry_of()). Lays the
-/// execution out, without running it.
+/// execution out where it may_fold(), without running it.
 double folded_share(const Execution& execution);
 
 }  // namespace collsim

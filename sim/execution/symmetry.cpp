@@ -16,19 +16,6 @@ namespace collsim {
 
 namespace {
 
-/// Whether a call is one of those of which equals stay equal.
-bool can_fold(const Execution& execution, const CallLayout& layout, const FabricDraft& draft) {
-  // Jitter serves slices of equal ranks unlike (jitter_factor()), but not those of switches.
-  const bool ranks_differ =
-      execution.cost.jitter > 0 && execution.plan.schedule(0).agents().empty();
-  if (!execution.fold || ranks_differ || execution.calls > 1) return false;
-  if (draft.bursts() || !layout.fifo_of_proxy.empty()) return false;
-  if (execution.events == nullptr) return true;
-  const auto& changes = execution.events->changes;
-  return std::all_of(changes.begin(), changes.end(),
-                     [](const MachineChange& change) { return change.wires.empty(); });
-}
-
 /// How large the chunks of a loop are. What a program moves in turn is the polynomial of which
 /// those sizes are the coefficients: equal for equal sizes, whichever chunks have them.
 class ChunkSizes {
@@ -443,9 +430,21 @@ bool equals_never_contend(const Symmetry& symmetry, const CallLayout& layout,
 
 }  // namespace
 
+bool may_fold(const Execution& execution) {
+  // Jitter serves slices of equal ranks unlike (jitter_factor()), but not those of switches.
+  const bool ranks_differ =
+      execution.cost.jitter > 0 && execution.plan.schedule(0).agents().empty();
+  if (!execution.fold || ranks_differ || execution.calls > 1) return false;
+  if (execution.events == nullptr) return true;
+  const auto& changes = execution.events->changes;
+  return std::all_of(changes.begin(), changes.end(),
+                     [](const MachineChange& change) { return change.wires.empty(); });
+}
+
 std::optional<Symmetry> symmetry_of(const Execution& execution, const CallLayout& layout,
                                     const FabricDraft& draft) {
-  if (layout.workers.empty() || !can_fold(execution, layout, draft)) return std::nullopt;
+  const bool are_seen = draft.bursts() || !layout.fifo_of_proxy.empty();
+  if (layout.workers.empty() || are_seen || !may_fold(execution)) return std::nullopt;
   const std::vector<ChannelChunking> cuts = cuts_of(execution.plan, execution.partition);
   CallColours colours(execution, layout, draft, cuts);
   if (!colours.refine()) return std::nullopt;

@@ -31,10 +31,14 @@ struct Symmetry {
   std::uint32_t rank_classes = 0;  ///< of ranks, by the classes of their workers
 };
 
+/// Whether equals stay equal as far as one can tell before the call is laid out: no jitter, calls
+/// in a row or wires that change.
+bool may_fold(const Execution& execution);
+
 /// Nothing where a call has no symmetry that is worth it, or where equals would not stay equal or
-/// must be seen one by one: jitter, proxies, bursts, wires that change, calls in a row, chunks of
-/// unequal size, and links on which equals contend (who comes first at an instant gets more; not so
-/// where everybody sends to everybody).
+/// must be seen one by one: not may_fold(), proxies, bursts, chunks of unequal size, and links on
+/// which equals contend (who comes first at an instant gets more; not so where everybody sends to
+/// everybody).
 ///
 /// Found by colour refinement: colours start as what each is by itself and become finer by the
 /// colours around it, until no class splits any more. Colours are hashes of 64 bits.

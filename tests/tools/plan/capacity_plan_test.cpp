@@ -107,10 +107,10 @@ TEST(CapacityPlan, a_row_has_the_same_time_in_all_plans) {
 TEST(CapacityPlan, a_part_shows_how_far_off_formulas_are) {
   CapacityRequest request = question_of("dgx-h100", {16}, {}, Bytes{512 << 20});
   const PlanRow run = plan_capacity(request).rows[0];
-  ASSERT_EQ(run.basis, TimeBasis::run);
-  request.messages = 1e6;
+  request.budget = SimulationBudget{.max_seconds = 0.1};
   const PlanRow part = plan_capacity(request).rows[0];
-  EXPECT_EQ(part.basis, TimeBasis::part);
+  EXPECT_EQ(part.basis, TimeBasis::run);
+  EXPECT_NE(part.time, run.time);
   EXPECT_NEAR(part.time.value, run.time.value, 0.05 * run.time.value);
   EXPECT_LT(part.estimate.value, 0.95 * run.time.value);  // formulas are too fast
 }
@@ -150,7 +150,7 @@ TEST(CapacityPlan, says_what_a_slower_nic_costs) {
 TEST(CapacityPlan, recommends_the_cheapest_that_meets_the_target) {
   // The target is between the unchanged machine and the slower one.
   CapacityRequest request = question_of("dgx-h100", {8}, {"nic=200Gb/s"}, Bytes{1'000'000'000});
-  request.messages = 0;
+  request.budget.reset();
   const CapacityPlan plan = plan_capacity(request);
   request.target.time = Seconds{1.05 * plan.rows[1].time.value};
   EXPECT_TRUE(plan_capacity(request).rows[1].cheapest);
@@ -207,7 +207,7 @@ TEST(CapacityPlan, knows_counts_of_nodes_less_well_than_machines) {
 
 TEST(CapacityPlan, says_where_a_target_is_met_by_less_than_the_error) {
   CapacityRequest request = question_of("dgx-h100", {8}, {}, Bytes{1'000'000'000});
-  request.messages = 0;
+  request.budget.reset();
   const PlanRow asked = plan_capacity(request).rows[0];
   ASSERT_GT(asked.error, 0.1);
   const auto near = [&](double factor) {
@@ -225,7 +225,7 @@ TEST(CapacityPlan, says_where_a_target_is_met_by_less_than_the_error) {
 
 TEST(CapacityPlan, leaves_out_simulations_that_are_too_large) {
   CapacityRequest request = question_of("dgx-h100", {2}, {}, Bytes{64 << 20});
-  request.messages = 10;
+  request.budget = SimulationBudget{.stop_seconds = 1e-5};
   const CapacityPlan plan = plan_capacity(request);
   EXPECT_EQ(plan.rows[0].basis, TimeBasis::formulas);
   EXPECT_EQ(plan.rows[0].time, plan.rows[0].estimate);
@@ -234,7 +234,7 @@ TEST(CapacityPlan, leaves_out_simulations_that_are_too_large) {
 
 TEST(CapacityPlan, adds_up_buckets) {
   CapacityRequest request = question_of("dgx-h100", {2}, {}, Bytes{100 << 20});
-  request.messages = 0;
+  request.budget.reset();
   const Seconds whole = plan_capacity(request).rows[0].time;
   request.workloads[0].bucket = Bytes{25 << 20};
   const Seconds buckets = plan_capacity(request).rows[0].time;

@@ -24,9 +24,8 @@ namespace collsim {
 namespace {
 
 /// What changes do shows on a small cluster, for they are compared with each other: dozens of
-/// changes are tried at every size. Calls of more messages, trees of LL and LL128, are as far off
-/// formulas as smaller ones.
-constexpr SimulationBudget of_advice{.max_ranks = 32, .max_seconds = 1, .max_messages = 1.5e6};
+/// changes are tried at every size.
+constexpr SimulationBudget of_advice{.max_ranks = 32, .max_seconds = 1};
 
 }  // namespace
 

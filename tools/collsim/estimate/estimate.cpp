@@ -41,7 +41,7 @@ int run_estimate(std::span<const std::string> args, std::ostream& out, std::ostr
 
 const Subcommand estimate_subcommand{
     .name = "estimate",
-    .summary = "the same by formulas, with bounds",
+    .summary = "how long a collective takes, by formulas alone, with bounds",
     .usages = {"[MACHINE|SCENARIO] [options]"},
     .answers =
         "Predicts the time by formulas, without simulating: thousands of sizes a second. A "

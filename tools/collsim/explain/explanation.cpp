@@ -22,10 +22,10 @@ namespace collsim {
 namespace {
 
 constexpr std::size_t max_resources = 8;
-/// A timeline of so many takes some 2 s and 300 MB. What is not chosen and sends more is told by a
-/// smaller call (SimulationBudget::max_messages): on 8 GPUs of DGX H100 trees of 8 GiB come out 1 %
-/// (LL128) and 6 % (LL) slower than whole ones.
+/// A timeline of so many takes some 2 s and 300 MB.
 constexpr double max_messages = 1.5e6;
+/// What NCCL does not choose is there to be compared with.
+constexpr SimulationBudget of_others{.max_seconds = 0.5, .stop_seconds = 1};
 constexpr std::uint32_t threads_per_warp = 32;
 
 /// `known`: its time, where it is.
@@ -319,8 +319,7 @@ Explanation explain(const CallCompiler& compiler, Bytes size, Engine engine) {
   const CompiledCall call = predictor.compiler().plan(size);
   Explanation explanation;
   explanation.prediction = predictor.predict(size);
-  // What NCCL does not choose is there to be compared with: a smaller call may tell it.
-  method.budget.max_messages = max_messages;
+  method.budget = of_others;
   explanation.candidates =
       candidates_of(call, explanation.prediction.time, predictor.by(std::move(method)));
   explanation.shape = shape_of(call, explanation.prediction.channels);

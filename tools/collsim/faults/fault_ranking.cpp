@@ -52,7 +52,7 @@ std::optional<ExecutionResult> try_to_execute(Execution execution, const Machine
                                               std::uint64_t most) {
   if (effort_of(execution).steady > static_cast<double>(most)) return std::nullopt;
   const Watch watch = [most](std::uint64_t messages) {
-    if (messages > most) throw TooManyMessages{};
+    if (messages > most) throw TooLong{};
   };
   execution.events = &events;
   execution.steady = true;
@@ -60,7 +60,7 @@ std::optional<ExecutionResult> try_to_execute(Execution execution, const Machine
   NativeFabric fabric;
   try {
     return execute(execution, fabric);
-  } catch (const TooManyMessages&) {
+  } catch (const TooLong&) {
     return std::nullopt;
   }
 }

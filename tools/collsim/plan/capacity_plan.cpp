@@ -136,9 +136,7 @@ class CapacityPlanner {
     const std::vector<CallGroup> calls = calls_of(workload);
     WorkloadTime time = of_row.predict(calls, by_formulas());
     row.estimate = time.time;
-    if (request_.messages > 0) {
-      time = of_row.predict(calls, by_simulation({.max_messages = request_.messages}));
-    }
+    if (request_.budget) time = of_row.predict(calls, by_simulation(*request_.budget));
     row.time = time.time;
     row.basis = time.basis;
     row.prediction = std::move(time.largest);

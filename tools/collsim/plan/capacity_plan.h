@@ -46,9 +46,8 @@ struct CapacityRequest {
   PriceSheet prices;
   CostBasis basis = CostBasis::rent;
   std::string vendor;  ///< empty: any
-  /// The messages that the simulation of one call may take (SimulationBudget); 0: formulas alone. A
-  /// ring, or NVLSTree on four nodes, takes fewer at any size, since it becomes steady.
-  double messages = 2e6;
+  /// Of each point, of which there may be hundreds; nothing: formulas alone.
+  std::optional<SimulationBudget> budget = SimulationBudget{.max_seconds = 1};
   /// Hears after each row how many of all are predicted. Any thread may call it.
   std::function<void(std::size_t done, std::size_t all)> progress{};
 };

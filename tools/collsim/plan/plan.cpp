@@ -268,7 +268,7 @@ CapacityRequest read_plan(const po::variables_map& values) {
   request.basis = cost_basis(values);
   request.prices = read_prices(values, request.basis);
   request.vendor = given(values, "vendor").value_or("");
-  if (values["estimate"].as<bool>()) request.messages = 0;
+  if (values["estimate"].as<bool>()) request.budget.reset();
   std::int64_t points = 0;
   for (const Alternative& each : request.alternatives) {
     points += static_cast<std::int64_t>(each.nodes.size() * request.workloads.size());

@@ -63,9 +63,9 @@ void add_legend(const CapacityRequest& request, PlanNotes& notes) {
                            "it; tie: costs no more than the best, and meets it within the error"
                          : "best: costs least for the same work; tie: cannot be told apart from "
                            "the best, since the difference is within the error";
-  text += request.messages > 0
-              ? "; run: simulated as `collsim run`; part: what is simulated is four nodes or a "
-                "smaller call, scaled by formulas; est: by formulas"
+  text += request.budget
+              ? "; run: simulated as `collsim run`; part: what is simulated is a smaller "
+                "call, scaled by formulas; est: by formulas"
               : "; est: by formulas";
   notes.push_back(std::move(text));
 }

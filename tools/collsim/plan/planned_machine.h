@@ -46,7 +46,7 @@ struct PlannedCall {
 /// What a planned time rests on, the least first.
 enum class TimeBasis : std::uint8_t {
   formulas,  ///< alone
-  part,      ///< a simulation of a part: four nodes or so, or a smaller call (Extent::part)
+  part,      ///< a simulation of a smaller call (Extent::part)
   run,       ///< as `collsim run` simulates
 };
 /// The word of a basis: "est", "part" or "run".

@@ -365,7 +365,7 @@ const Subcommand train_subcommand{
     .examples =
         {"train dgx-a100 --nodes 8 --model gpt-22b --tp 8 --global-batch 64 --recompute full",
          "train dgx-h100-x16 --model llama3-70b --global-batch 256 --search",
-         "train dgx-h100-x64 --model gpt3-175b --tp 4 --pp 8 --global-batch 2048 --timeline",
+         "train dgx-h100-x64 --model gpt3-175b --tp 8 --pp 8 --global-batch 2048 --timeline",
          "train my-program.yaml -t dgx-h100", "train --validate published"},
     .argument = "subject",
     .first = "nodes model global-batch tp pp zero micro-batch recompute search format",
