@@ -90,7 +90,8 @@ const OptionGroup call_options{
          "also what buffers would save that ncclCommRegister or a CUDA graph registers"},
         {"env", "", texts("K=V"), "NCCL variable; may be repeated"},
         {"nccl-version", "", value_of<NcclVersions>("V"),
-         "release of NCCL, 2.18 to 2.32 (default: the recorded one, else 2.30); to `choose` two, by a comma"},
+         "release of NCCL, 2.18 to 2.32 (default: the recorded one, else 2.30); to `choose` two, "
+         "by a comma"},
         {"in-place", "", flag(), "under NCCL: the send buffer is the receive buffer"},
         {"graph", "", flag(), "calls of a CUDA graph, not issued one by one"},
         {"small-call", "", text("TIME"),
