@@ -96,6 +96,14 @@ std::vector<std::string> endings_of(const std::vector<std::string>& calls,
   return endings;
 }
 
+// No small cluster is like 4,096 ranks of which one is late, and even 16 MiB of theirs take too
+// long.
+TEST(Limits, what_no_part_can_tell_is_an_estimate_and_says_so) {
+  const std::string answer = output_of({"run", "dgx-h100-x512", "-b", "1G", "-e", "1G", "--fault",
+                                        "rank: 3, late: 1 ms", "--format", "csv"});
+  EXPECT_NE(answer.find(",est,0,0,"), std::string::npos) << answer;
+}
+
 // Nobody ever writes to the pipe: its reader waits for good. What ends is the limit, and a second
 // for those who end by themselves.
 TEST(TimeLimit, ends_whatever_takes_the_time) {

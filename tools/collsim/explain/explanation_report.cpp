@@ -187,7 +187,7 @@ Record record_of(const CallRequest& request, const RunSpec& run, const Explanati
                      {"time_us", in_microseconds(prediction.time)},
                      {"bound_us", in_microseconds(prediction.bounds.largest())},
                      {"trust", to_string(prediction.trust)},
-                     {"extent", to_string(prediction.extent)},
+                     {"extent", extent_of(prediction)},
                      {"timeline_ranks", explanation.timeline_ranks},
                      {"algorithm", prediction.algorithm},
                      {"protocol", to_string(prediction.protocol)},

@@ -371,7 +371,7 @@ Record answer_record(const Section& section, const Row& row) {
   put("nccl_estimate_us", microseconds_or_null(prediction.nccl_estimate));
   put("measured_us", microseconds_or_null(row.measured));
   put("error", row.measured ? Record(relative_error(row)) : Record());
-  put("extent", is_analytic(section) ? Record() : Record(to_string(prediction.extent)));
+  put("extent", is_analytic(section) ? Record() : Record(extent_of(prediction)));
   put("classes", is_analytic(section) ? Record() : Record(prediction.classes));
   put("messages", is_analytic(section) ? Record() : Record(prediction.transfers));
   put("trust", to_string(prediction.trust));
@@ -417,6 +417,10 @@ std::string describe(const ErrorClass& found) {
       large.low, large.high, small.low, small.high, to_string(found.trust),
       found.medium == "any" ? "any medium" : found.medium, found.rows, found.machines,
       found.machines == 1 ? "" : "s");
+}
+
+std::string_view extent_of(const Prediction& prediction) {
+  return prediction.method ? "est" : to_string(prediction.extent);
 }
 
 std::string describe(const TrustError& error) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/call/prediction.h"
@@ -34,6 +35,10 @@ std::string describe(const RunSpec& run);
 /// The first lines of a table: collsim's version, collective and machine; schedule, engine and
 /// calibration; one line per fault.
 void print_head(const Section& section, std::ostream& out);
+
+/// The word of the column `extent`: that of the Extent, or "est" where formulas answer, since no
+/// part of the call is short enough to be simulated.
+std::string_view extent_of(const Prediction& prediction);
 
 /// Says how far off a class of trust was: "measured: typically 4 % off from 16 MiB, 6 % below
 /// (2,317 recorded rows that no fit has seen)".
