@@ -88,7 +88,9 @@ Prediction Predictor::in_part(Bytes size, const Given& given, double times) {
       continue;
     }
   }
-  return estimate(size, choice);
+  Prediction estimated = estimate(size, choice);
+  estimated.extent = Extent::part;  // nothing of it is simulated
+  return estimated;
 }
 
 /// A larger call of the same algorithm is as far off its estimate, in proportion: over TCP formulas

@@ -420,7 +420,8 @@ std::string describe(const ErrorClass& found) {
 }
 
 std::string_view extent_of(const Prediction& prediction) {
-  return prediction.method ? "est" : to_string(prediction.extent);
+  const bool is_estimate = prediction.extent == Extent::part && prediction.method;
+  return is_estimate ? "est" : to_string(prediction.extent);
 }
 
 std::string describe(const TrustError& error) {
