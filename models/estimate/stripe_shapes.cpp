@@ -192,9 +192,25 @@ std::vector<LaidHops::Id> StripeShapes::network_hops(NcclAlgorithm algorithm,
   return hops;
 }
 
+/// What the network threads of ranks have to do, of which one has most.
+void StripeShapes::add_proxy_tasks(StripeShape& shape, const LaidHops& laid,
+                                   const std::vector<Id>& hops) const {
+  std::map<Rank, std::pair<double, double>> tasks;
+  for (const Id id : hops) {
+    if (laid.network(id).empty()) continue;
+    ++tasks[laid.hop(id).from].first;
+    ++tasks[laid.hop(id).to].second;
+  }
+  for (const auto& [rank, own] : tasks) {
+    if (own.first + own.second <= shape.proxy_sends + shape.proxy_receives) continue;
+    std::tie(shape.proxy_sends, shape.proxy_receives) = own;
+  }
+}
+
 void StripeShapes::add_network_hops(StripeShape& shape, const LaidHops& laid,
                                     const std::vector<Id>& hops) {
   hops_.add_kind(LinkKind::network);
+  add_proxy_tasks(shape, laid, hops);
   const LinkConditions now = hops_.now(laid);
   std::vector<double> users = users_of(laid, hops, shape.over_tree ? 1 : 0.5);
   const double load = laid.busiest(users, now);

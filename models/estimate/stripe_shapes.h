@@ -34,6 +34,7 @@ class StripeShapes {
   bool is_shown(bool over_tree, std::uint32_t channels, Rank node) const;
   void add_local_hops(StripeShape& shape, const LaidHops& laid, const std::vector<Id>& hops);
   void add_tree(StripeShape& shape, std::uint32_t channels) const;
+  void add_proxy_tasks(StripeShape& shape, const LaidHops& laid, const std::vector<Id>& hops) const;
   void add_network_hops(StripeShape& shape, const LaidHops& laid, const std::vector<Id>& hops);
 
   const CallCompiler& compiler_;

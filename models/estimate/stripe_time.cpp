@@ -43,6 +43,8 @@ class StripeTime {
   double others() const {
     return shape_.in_switch ? shape_.stripes : shape_.stripes - shape_.heads_per_rank;
   }
+  double proxy_cycle(double wire) const;
+  double proxy_delay(double wire) const;
   double hand_in_time(double chunk) const;
   double block_period(double chunk) const;
   double link_period(double chunk, double of_network) const;
@@ -100,6 +102,28 @@ double StripeTime::load(double flows) const {
                              middle_of(call_.loops));
 }
 
+/// What a chunk of every connection keeps the busiest network thread busy.
+double StripeTime::proxy_cycle(double wire) const {
+  if (shape_.proxy_sends == 0) return 0;
+  const ProxyConstants& proxy = *call_.proxy;
+  const double thread = shape_.proxy_sends * proxy_send_time(proxy, wire) +
+                        shape_.proxy_receives * proxy_receive_time(proxy, wire);
+  return std::max(thread, wire / proxy_rate(proxy, wire).value);
+}
+
+/// What both threads and the network between them add to a hop, and the network alone where no
+/// thread carries it. The channels are in step: a hop waits until its thread has served all of
+/// them, in one of the four ways of its messages (out and in, up and down).
+double StripeTime::proxy_delay(double wire) const {
+  const double alone = wire * shape_.network_hop;
+  if (shape_.proxy_sends == 0) return alone;
+  const ProxyConstants& proxy = *call_.proxy;
+  const double own = proxy_send_time(proxy, wire) + proxy_receive_time(proxy, wire) +
+                     std::max(alone, wire / proxy_rate(proxy, wire).value);
+  constexpr double ways = 4;
+  return std::max(own, proxy_cycle(wire) / ways);
+}
+
 /// What a thread block is busy with handing one loop's stripes in.
 double StripeTime::hand_in_time(double chunk) const {
   if (!reduces()) return 0;
@@ -143,7 +167,8 @@ double StripeTime::link_period(double chunk, double of_network) const {
       call_.synchronized && reduces() ? (heads_send ? step_beside_sending_heads : 1) * step() : 0;
   return std::max({c * loaded * std::max(out, in) * shape_.local_load,
                    idle + c * loaded * out * shape_.local_load,
-                   of_network * c * shape_.network_load * blocks(), lane});
+                   of_network * c * shape_.network_load * blocks(), blocks() * proxy_cycle(c),
+                   lane});
 }
 
 /// One loop alone: hand in, up, over the network, down, hand out.
@@ -167,7 +192,7 @@ double StripeTime::fill(double chunk) const {
     }
   }
   if (shape_.nodes > 1) {
-    const double hop = std::max(c * seconds(head.up), c * shape_.network_hop);
+    const double hop = std::max(c * seconds(head.up), proxy_delay(c));
     time += 2 * c * shape_.slow_hop;
     if (shape_.over_tree) {
       time += 2 * shape_.levels * (step() + hop + network_alpha_) + (blocks() - 1) * (step() + hop);

@@ -29,6 +29,8 @@ struct StripeShape {
   double network_hop = 0;      ///< the same of one hop alone
   double slow_latency = 0;     ///< what slow hops add to the way there and back,
   double slow_hop = 0;         ///< and seconds for a byte of each way
+  double proxy_sends = 0;      ///< connections that the busiest network thread sends on,
+  double proxy_receives = 0;   ///< and receives on; 0 where no proxy carries messages
   double levels = 0;           ///< of the tree
   double children = 0;         ///< the most of a head
   bool operator==(const StripeShape&) const = default;

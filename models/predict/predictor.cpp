@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/estimate/hop_cache.h"
+#include "models/simulate/likely_seconds.h"
 
 namespace collsim {
 
@@ -14,6 +15,11 @@ constexpr double max_off_of_estimates = 1.5;
 
 /// From here on bandwidth alone counts, so that a smaller call shows how far formulas are off.
 constexpr Bytes min_smaller_call{16 << 20};
+
+Bytes half_of(Bytes size) {
+  constexpr std::int64_t grain = 16;
+  return {size.count / (2 * grain) * grain};
+}
 
 }  // namespace
 
@@ -79,8 +85,7 @@ Prediction Predictor::within_budget(Bytes size, const Given& given) {
 /// Tells it by the largest call of a half, a quarter, ... of the bytes that is not TooLong as well.
 Prediction Predictor::in_part(Bytes size, const Given& given, double times) {
   const Given choice = given ? given : compiler_->decide(size).candidate;
-  const auto less = [](Bytes part) { return Bytes{part.count / 32 * 16}; };
-  for (Bytes part = less(size); part >= min_smaller_call; part = less(part)) {
+  for (Bytes part = half_of(size); part >= min_smaller_call; part = half_of(part)) {
     if (times * static_cast<double>(part.count) > static_cast<double>(size.count)) continue;
     try {
       return grown(simulate(part, choice), size, choice);
@@ -131,9 +136,16 @@ bool Predictor::scales(Bytes size) {
   return scaled_.applies(call);
 }
 
-RepresentativeCall Predictor::representative(Bytes size, double max_messages) {
-  AskedCall call(model_, size, {});
-  return scaled_.representative(call, max_messages);
+RepresentativeCall Predictor::representative(Bytes size, double max_seconds) {
+  const Given choice =
+      compiler_->nccl() != nullptr ? Given(compiler_->decide(size).candidate) : std::nullopt;
+  for (Bytes part = size;; part = half_of(part)) {
+    AskedCall call(model_, part, choice);
+    RepresentativeCall found = scaled_.representative(call, max_seconds);
+    found.part = static_cast<double>(part.count) / static_cast<double>(size.count);
+    const bool is_last = half_of(part) < min_smaller_call;
+    if (is_last || likely_seconds_by_message(found.call) <= max_seconds) return found;
+  }
 }
 
 }  // namespace collsim

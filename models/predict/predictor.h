@@ -51,8 +51,10 @@ class Predictor {
 
   /// Whether a small cluster stands for the whole.
   bool scales(Bytes size);
-  /// The call that stands for this one, as ScaledCall has it. The Predictor must outlive it.
-  RepresentativeCall representative(Bytes size, double max_messages);
+  /// The call that stands for this one where every message is to be simulated in `max_seconds`: as
+  /// ScaledCall has it, or where that takes longer, the same of a half, a quarter, ... of the
+  /// bytes. The Predictor must outlive it.
+  RepresentativeCall representative(Bytes size, double max_seconds);
 
  private:
   using Given = std::optional<Candidate>;

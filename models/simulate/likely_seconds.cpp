@@ -20,20 +20,27 @@ constexpr double seconds_per_slice = 3e-6;  // of Simple
 /// of 72 GPUs, 200,000 a rack, take 3.8 s.
 constexpr double seconds_per_worker = 2.7e-6;
 
+bool is_nccl_ring(const CompiledCall& call) {
+  return call.nccl_choice && call.nccl_choice->algorithm == NcclAlgorithm::ring;
+}
+
+double seconds_per_message(const CompiledCall& call) {
+  if (is_nccl_ring(call)) return seconds_per_ring_message;
+  return call.protocol == Protocol::simple ? seconds_per_slice : seconds_per_piece;
+}
+
 /// Of its messages, each rank by itself. A ring is steady as soon as can be. What is folded or
 /// single takes longer to become so, if it does.
 double seconds_of_messages(const CompiledCall& call, const Effort& effort) {
   constexpr double patience = 4;
-  const bool is_nccl_ring = call.nccl_choice && call.nccl_choice->algorithm == NcclAlgorithm::ring;
-  if (is_nccl_ring) return seconds_per_ring_message * effort.steady;
+  if (is_nccl_ring(call)) return seconds_per_ring_message * effort.steady;
   if (is_textbook_ring(*call.compiler)) {
     return seconds_per_message_of_ring(*call.compiler, call.size) * effort.whole;
   }
   if (call.plan().collective == Collective::all_to_all) {
     return seconds_per_rank_of_exchange * call.compiler->ranks() * effort.whole;
   }
-  const double each = call.protocol == Protocol::simple ? seconds_per_slice : seconds_per_piece;
-  return each * std::min(effort.whole, patience * effort.steady);
+  return seconds_per_message(call) * std::min(effort.whole, patience * effort.steady);
 }
 
 }  // namespace
@@ -45,6 +52,15 @@ double likely_seconds(const CompiledCall& call, double enough) {
   const double sending = seconds_of_messages(call, effort);
   if (laying + sending <= enough || 2 * laying > enough) return laying + sending;
   return 2 * laying + folded_share(execution) * sending;
+}
+
+double likely_seconds_of_layout(const CompiledCall& call) {
+  return seconds_per_worker * effort_of(execution_of(call)).workers;
+}
+
+double likely_seconds_by_message(const CompiledCall& call) {
+  const Effort effort = effort_of(execution_of(call));
+  return seconds_per_worker * effort.workers + seconds_per_message(call) * effort.whole;
 }
 
 }  // namespace collsim

@@ -10,6 +10,12 @@ namespace collsim {
 /// smaller cluster that simulates all is nearer than the whole that continues the first ones.
 double likely_seconds(const CompiledCall& call, double enough);
 
+/// What its workers take of that, whatever the messages.
+double likely_seconds_of_layout(const CompiledCall& call);
+
+/// The same where every message is simulated, each rank by itself.
+double likely_seconds_by_message(const CompiledCall& call);
+
 inline bool takes_longer(const CompiledCall& call, double seconds) {
   return likely_seconds(call, seconds) > seconds;
 }

@@ -26,12 +26,6 @@ bool is_cut_by_ranks(Collective collective, const std::optional<Candidate>& choi
   return choice->algorithm == NcclAlgorithm::ring && !has_root(collective);
 }
 
-double messages_of(const CompiledCall& call) {
-  Execution execution = execution_of(call);
-  execution.calls = 1;
-  return effort_of(execution).whole;
-}
-
 }  // namespace
 
 bool ScaledCall::may_scale() const {
@@ -95,18 +89,22 @@ CallModel* ScaledCall::small_of(Rank ranks) {
   return small->second.get();
 }
 
-/// Of the largest small cluster that `fits`, or else of the smallest.
+/// Of the largest small cluster that `fits` into `max_seconds`, or else of the smallest. What takes
+/// longer to lay out is not looked at, to judge by the smallest.
 template <typename Fits>
-ScaledCall::SmallCall ScaledCall::representing(const AskedCall& asked, const Fits& fits) {
+ScaledCall::SmallCall ScaledCall::representing(const AskedCall& asked, double max_seconds,
+                                               const Fits& fits) {
   CallModel* const smallest = small_of(min_representatives);
+  SmallCall least = call_on(*smallest, asked);
+  const double of_rank = likely_seconds_of_layout(least.call) / smallest->compiler().ranks();
   for (Rank ranks = model().budget().max_ranks; ranks > min_representatives; ranks /= 2) {
     CallModel* const small = small_of(ranks);
     if (small == smallest) break;
-    if (small == nullptr) continue;
+    if (small == nullptr || of_rank * small->compiler().ranks() > max_seconds) continue;
     SmallCall found = call_on(*small, asked);
     if (fits(found)) return found;
   }
-  return call_on(*smallest, asked);
+  return least;
 }
 
 bool ScaledCall::is_small_within_budget(const SmallCall& small) const {
@@ -136,7 +134,8 @@ ScaledCall::SmallCall ScaledCall::call_on(CallModel& small, const AskedCall& ask
 
 Prediction ScaledCall::scaled(const AskedCall& asked) {
   const SmallCall small =
-      representing(asked, [&](const SmallCall& each) { return is_small_within_budget(each); });
+      representing(asked, model().budget().max_seconds,
+                   [&](const SmallCall& each) { return is_small_within_budget(each); });
   const Prediction simulated = model().run(small.call);
   Prediction whole = asked.estimate();
   const Seconds more = compiler().is_nccl()
@@ -165,17 +164,17 @@ Seconds ScaledCall::time_of_more_ranks(const SmallCall& small, Seconds simulated
   return (compiler().ranks() - ranks) / step * (simulated - of_half);
 }
 
-RepresentativeCall ScaledCall::representative(AskedCall& call, double max_messages) {
-  const auto has_few = [&](const SmallCall& each) {
-    return messages_of(each.call) <= max_messages;
+RepresentativeCall ScaledCall::representative(AskedCall& call, double max_seconds) {
+  const auto is_short = [&](const CompiledCall& each) {
+    return likely_seconds_by_message(each) <= max_seconds;
   };
   const bool may_be_small = may_scale() && small_of(min_representatives) != nullptr;
-  if (!may_be_small || compiler().ranks() <= model().budget().max_ranks) {
-    if (!may_be_small || messages_of(call.plan()) <= max_messages) {
-      return {compiler(), call.plan()};
-    }
+  if (!may_be_small ||
+      (compiler().ranks() <= model().budget().max_ranks && is_short(call.plan()))) {
+    return {compiler(), call.plan()};
   }
-  SmallCall small = representing(call, has_few);
+  SmallCall small =
+      representing(call, max_seconds, [&](const SmallCall& each) { return is_short(each.call); });
   return {small.cluster.compiler(), std::move(small.call)};
 }
 

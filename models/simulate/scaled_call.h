@@ -8,10 +8,12 @@
 
 namespace collsim {
 
-/// A call that stands for the one that was asked for: that itself, or one of a small cluster.
+/// A call that stands for the one that was asked for: that itself, one of a small cluster, or of
+/// fewer bytes.
 struct RepresentativeCall {
   const CallCompiler& compiler;  ///< its own
   CompiledCall call;
+  double part = 1;  ///< of the bytes that were asked for
 };
 
 /// A call beyond the budget, extrapolated from a small_cluster() (of textbooks only where
@@ -33,9 +35,9 @@ class ScaledCall : public Shortcut {
   /// Prediction::extent says it afterwards.
   bool applies(AskedCall& call);
   std::optional<Prediction> predict(AskedCall& call) override;
-  /// The call of the largest cluster that sends at most `max_messages` for it when each is
-  /// simulated, or of the smallest that may stand for the whole. The model must outlive it.
-  RepresentativeCall representative(AskedCall& call, double max_messages);
+  /// The call of the largest cluster whose every message is simulated in `max_seconds`, or of the
+  /// smallest that may stand for the whole. The model must outlive it.
+  RepresentativeCall representative(AskedCall& call, double max_seconds);
 
  private:
   /// A call of a small cluster.
@@ -50,7 +52,7 @@ class ScaledCall : public Shortcut {
   bool is_small_within_budget(const SmallCall& small) const;
   CallModel* small_of(Rank ranks);
   template <typename Fits>
-  SmallCall representing(const AskedCall& asked, const Fits& fits);
+  SmallCall representing(const AskedCall& asked, double max_seconds, const Fits& fits);
   SmallCall call_on(CallModel& small, const AskedCall& asked) const;
   Prediction scaled(const AskedCall& asked);
   Seconds time_of_more_ranks(const SmallCall& small, Seconds simulated, const AskedCall& asked);

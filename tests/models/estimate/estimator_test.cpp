@@ -106,6 +106,23 @@ TEST(Estimator, shares_the_network_of_a_trees_first_chunk_with_its_like) {
   }
 }
 
+// Over TCP a node's CPUs carry what heads send to each other: what they copy limits NVLSTree, by 18
+// times against the ports.
+TEST(Estimator, counts_what_network_threads_copy_for_heads) {
+  for (const char* const machine : {"dgx-h100-x4", "dgx-b200-x4", "aws-p5-x4"}) {
+    const Topology topology = load_topology(find_data_file(machine, "topologies"));
+    CallSpec spec = spec_of({machine, Collective::all_reduce, "nvlstree", "Simple"}, topology);
+    spec.run.variables["NCCL_IB_DISABLE"] = "1";
+    const CallCompiler compiler(std::move(spec));
+    Estimator estimator(compiler);
+    for (const Bytes size : {Bytes{1 << 20}, Bytes{16 << 20}, Bytes{256 << 20}}) {
+      const double simulated = simulate(compiler.plan(size)).time.value;
+      EXPECT_NEAR(estimator.estimate(size).time.value, simulated, 0.15 * simulated)
+          << machine << ", " << size.count;
+    }
+  }
+}
+
 /// Faults of a machine all of whose GPUs take part.
 MachineFaults faults_of(const std::vector<std::string>& texts, const Topology& topology) {
   std::vector<Fault> found;

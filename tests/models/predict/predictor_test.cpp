@@ -374,17 +374,21 @@ TEST(TooLong, is_told_by_a_smaller_call) {
   EXPECT_LT(errors.back(), 0.1);
 }
 
-// A timeline of the whole would be of 8 million messages.
-TEST(RepresentativeCall, is_of_the_largest_cluster_that_sends_few_messages) {
+// A timeline of the whole would be of 8 million messages, some 25 s.
+TEST(RepresentativeCall, is_of_the_largest_cluster_that_is_short_and_then_of_fewer_bytes) {
   const Topology topology = load_topology(find_data_file("dgx-h100-x32-2-1", "topologies"));
   const CallCompiler compiler = on_two_to_one(topology, Collective::all_reduce, 256);
   Predictor predictor(compiler);
-  const auto ranks = [&](Bytes size, double max_messages) {
-    return predictor.representative(size, max_messages).compiler.ranks();
+  const Bytes large{1 << 30};
+  const auto found = [&](Bytes size, double max_seconds) {
+    const RepresentativeCall call = predictor.representative(size, max_seconds);
+    return std::pair(call.compiler.ranks(), call.call.size);
   };
-  EXPECT_EQ(ranks({64 << 10}, 1e6), 256U);
-  EXPECT_LT(ranks({1 << 30}, 4e6), 256U);
-  EXPECT_LT(ranks({1 << 30}, 1e6), ranks({1 << 30}, 4e6));
+  EXPECT_EQ(found({64 << 10}, 1), std::pair(Rank{256}, Bytes{64 << 10}));
+  EXPECT_LT(found(large, 12).first, 256U);
+  EXPECT_LT(found(large, 3).first, found(large, 12).first);
+  EXPECT_EQ(found(large, 3).second, large);
+  EXPECT_LT(found(large, 0.1).second, large);
 }
 
 // All 256 ranks would send 8 million messages, 2 in trees that contend.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "models/call/call_compiler.h"
@@ -21,39 +20,11 @@
 
 namespace collsim {
 
-namespace {
-
-/// What changes do shows on a small cluster, for they are compared with each other: dozens of
-/// changes are tried at every size.
-constexpr SimulationBudget of_advice{.max_ranks = 32, .max_seconds = 1};
-
-}  // namespace
-
 CallList with_variables(CallList calls, const std::map<std::string, std::string>& variables) {
   for (CallList::Item& item : calls.items) {
     for (const auto& [name, value] : variables) item.spec.run.variables[name] = value;
   }
   return calls;
-}
-
-CallTimes times_of(const CallList& calls, const Method& method) {
-  CallTimes result;
-  for (const CallList::Item& item : calls.items) {
-    Predictor predictor(item.spec, method);
-    for (const Bytes size : item.sizes) {
-      const Prediction prediction = predictor.predict(size);
-      result.times.push_back(prediction.time);
-      result.algorithms.push_back(prediction.algorithm);
-      result.messages += prediction.transfers;
-    }
-  }
-  return result;
-}
-
-Method by_simulation_of_changes(CallCache& cache) {
-  Method method = by_simulation(of_advice);
-  method.cache = &cache;
-  return method;
 }
 
 Effect effect_of(const CallTimes& unchanged, const CallTimes& changed) {
@@ -82,18 +53,6 @@ bool is_nothing(const Effect& effect) {
 }
 
 namespace {
-
-/// Calls `work`; what keeps a change from running becomes its problem.
-template <typename Work>
-void note_problem(Advice& advice, Work work) {
-  try {
-    work();
-  } catch (const InputError& error) {
-    advice.problem = error.what();
-  } catch (const HangError& error) {
-    advice.problem = error.what();
-  }
-}
 
 NcclVersion version_of(const CallList& calls) {
   return calls.items.front().spec.run.nccl_version;
@@ -213,24 +172,43 @@ bool is_overridden(const std::vector<PastedSetting>& settings, std::size_t index
 
 }  // namespace
 
-Adviser::Adviser(CallList calls, std::uint32_t threads, std::uint64_t messages)
-    : calls_(std::move(calls)),
-      threads_(threads),
-      messages_(messages),
-      estimated_(times_of(calls_, by_formulas(cache_.get()))),
-      simulated_(times_of(calls_, by_simulation_of_changes(*cache_))) {}
+Adviser::Adviser(CallList calls, std::uint32_t threads)
+    : calls_(std::move(calls)), threads_(threads) {
+  method_.cache = cache_.get();
+  for (const CallList::Item& item : calls_.items) compilers_.emplace_back(item.spec);
+  times_ = times_of(calls_);
+}
 
-Advice Adviser::estimated(const TriedChange& change) const {
+CallTimes Adviser::times_of(const CallList& calls) const {
+  assert(calls.items.size() == compilers_.size());
+  CallTimes result;
+  for (std::size_t i = 0; i < compilers_.size(); ++i) {
+    const CallList::Item& item = calls.items[i];
+    Predictor predictor(CallCompiler(item.spec, &compilers_[i]), method_);
+    for (const Bytes size : item.sizes) {
+      const Prediction prediction = predictor.predict(size);
+      result.times.push_back(prediction.time);
+      result.algorithms.push_back(prediction.algorithm);
+    }
+  }
+  return result;
+}
+
+Advice Adviser::tried(const TriedChange& change) const {
   Advice advice{change.text, change.variables};
-  note_problem(advice, [&] {
-    take_effect(change, estimated_, times_of(change.calls, by_formulas(cache_.get())), advice);
-  });
+  try {
+    take_effect(change, times_of(change.calls), advice);
+  } catch (const InputError& error) {
+    advice.problem = error.what();
+  } catch (const HangError& error) {
+    advice.problem = error.what();
+  }
   return advice;
 }
 
-void Adviser::take_effect(const TriedChange& change, const CallTimes& unchanged,
-                          const CallTimes& changed, Advice& advice) const {
-  advice.effect = effect_of(unchanged, changed);
+void Adviser::take_effect(const TriedChange& change, const CallTimes& changed,
+                          Advice& advice) const {
+  advice.effect = effect_of(times_, changed);
   advice.unmodelled = unknown_way_of(change);
   if (!advice.unmodelled.empty()) return;
   advice.reason = is_nothing(advice.effect) ? "" : reason_of(change);
@@ -243,40 +221,18 @@ void Adviser::take_effect(const TriedChange& change, const CallTimes& unchanged,
   }
 }
 
-void Adviser::simulate(const TriedChange& change, Advice& advice) const {
-  note_problem(advice, [&] {
-    take_effect(change, simulated_, times_of(change.calls, by_simulation_of_changes(*cache_)),
-                advice);
-    advice.simulated = true;
-  });
-}
-
 std::vector<Advice> Adviser::advise(const std::vector<TriedChange>& changes) {
   std::vector<Advice> advices(changes.size());
   for_each_in_parallel(changes.size(), threads_,
-                       [&](std::size_t i) { advices[i] = estimated(changes[i]); });
-  std::vector<std::size_t> order(changes.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return advices[a].effect.mean < advices[b].effect.mean;
-  });
-  // A change is taken to be about as much work as the unchanged calls.
-  const std::uint64_t one = std::max<std::uint64_t>(simulated_.messages, 1);
-  const auto affordable = static_cast<std::size_t>(
-      std::clamp<std::uint64_t>(messages_ / one, 1, std::max<std::size_t>(order.size(), 1)));
-  order.resize(std::min(order.size(), affordable));
-  for_each_in_parallel(order.size(), threads_, [&](std::size_t i) {
-    Advice& advice = advices[order[i]];
-    if (advice.problem.empty()) simulate(changes[order[i]], advice);
-  });
+                       [&](std::size_t i) { advices[i] = tried(changes[i]); });
   return advices;
 }
 
 std::optional<Advice> Adviser::best_together(std::span<const Advice> advices) const {
   std::vector<const Advice*> faster;
   for (const Advice& advice : advices) {
-    const bool counts = advice.simulated && advice.problem.empty() && advice.unmodelled.empty() &&
-                        !advice.variables.empty();
+    const bool counts =
+        advice.problem.empty() && advice.unmodelled.empty() && !advice.variables.empty();
     if (counts && advice.effect.mean < 1 - min_change) faster.push_back(&advice);
   }
   std::stable_sort(faster.begin(), faster.end(), [](const Advice* a, const Advice* b) {
@@ -293,10 +249,9 @@ std::optional<Advice> Adviser::best_together(std::span<const Advice> advices) co
     if (change.variables.size() == best.variables.size()) continue;  // another value of the same
     change.text += " " + faster[i]->text;
     change.calls = with_variables(calls_, change.variables);
-    Advice tried{change.text, change.variables};
-    simulate(change, tried);
-    if (!tried.problem.empty() || tried.effect.mean > best.effect.mean - min_change) continue;
-    best = std::move(tried);
+    Advice both = tried(change);
+    if (!both.problem.empty() || both.effect.mean > best.effect.mean - min_change) continue;
+    best = std::move(both);
     ++kept;
   }
   return kept > 1 ? std::optional(best) : std::nullopt;

@@ -32,15 +32,7 @@ CallList with_variables(CallList calls, const std::map<std::string, std::string>
 struct CallTimes {
   std::vector<Seconds> times;
   std::vector<std::string> algorithms{};  ///< by which they run: "nvlstree", "p2p"
-  std::uint64_t messages = 0;             ///< simulated; 0 of estimates
 };
-
-/// Throws InputError where a call cannot run, HangError where it never ends.
-CallTimes times_of(const CallList& calls, const Method& method);
-
-/// The method of advice: simulation on small clusters. Calls that are known are not simulated
-/// again; CallTimes::messages counts theirs all the same.
-Method by_simulation_of_changes(CallCache& cache);
 
 /// How the times of changed calls compare: changed over unchanged. Below 1 is faster.
 struct Effect {
@@ -70,8 +62,7 @@ struct Advice {
   std::string text;
   std::map<std::string, std::string> variables{};
   Effect effect{};
-  bool simulated = false;  ///< else by formulas
-  std::string problem{};   ///< why it cannot run; empty where it can
+  std::string problem{};  ///< why it cannot run; empty where it can
   /// Why its time, or that it has none, says nothing: the model does not follow a variable for the
   /// algorithm that runs, or a rate counts that each host has of its own. Empty where it does.
   std::string unmodelled{};
@@ -79,39 +70,34 @@ struct Advice {
   std::string reason{};
 };
 
-/// How much may be simulated: messages of all changes together. What is left keeps its estimate.
-inline constexpr std::uint64_t messages_of_advice = 200'000'000;
-
-/// Compares changes of calls: all by formulas, then as many as the messages allow by
-/// simulation, those first whose estimate is fastest. In the order of the changes. Throws
-/// InputError and HangError where the unchanged calls cannot run.
+/// Compares changes of calls by simulation on small clusters, which show what they do: dozens are
+/// tried at every size. Throws InputError and HangError where the unchanged calls cannot run.
 class Adviser {
  public:
-  explicit Adviser(CallList calls, std::uint32_t threads = 1,
-                   std::uint64_t messages = messages_of_advice);
+  explicit Adviser(CallList calls, std::uint32_t threads = 1);
 
   const CallList& calls() const { return calls_; }
-  /// The times of the unchanged calls, simulated.
-  const CallTimes& times() const { return simulated_; }
+  /// The times of the unchanged calls.
+  const CallTimes& times() const { return times_; }
 
+  /// In the order of the changes.
   std::vector<Advice> advise(const std::vector<TriedChange>& changes);
   /// The settings among them that are faster, tried together: the best first, each further one kept
-  /// if it makes the whole faster still. Nothing where fewer than two are kept. Simulated.
+  /// if it makes the whole faster still. Nothing where fewer than two are kept.
   std::optional<Advice> best_together(std::span<const Advice> advices) const;
 
  private:
-  Advice estimated(const TriedChange& change) const;
+  CallTimes times_of(const CallList& calls) const;
+  Advice tried(const TriedChange& change) const;
   /// Sets the advice's effect: what the change makes of the unchanged times.
-  void take_effect(const TriedChange& change, const CallTimes& unchanged, const CallTimes& changed,
-                   Advice& advice) const;
-  void simulate(const TriedChange& change, Advice& advice) const;
+  void take_effect(const TriedChange& change, const CallTimes& changed, Advice& advice) const;
 
   CallList calls_;
   std::uint32_t threads_;
-  std::uint64_t messages_;
-  std::unique_ptr<CallCache> cache_ = std::make_unique<CallCache>();  ///< of all changes
-  CallTimes estimated_;
-  CallTimes simulated_;
+  std::unique_ptr<CallCache> cache_ = std::make_unique<CallCache>();  // of all changes
+  Method method_ = by_simulation({.max_ranks = 32, .max_seconds = 0.2, .stop_seconds = 0.4});
+  std::vector<CallCompiler> compilers_;  // of the unchanged calls
+  CallTimes times_;
 };
 
 /// What becomes of a setting that a person pasted.

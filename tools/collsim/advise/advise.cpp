@@ -180,7 +180,7 @@ Note effect_note(const Advice& advice, const std::vector<std::string>& calls) {
     line += fmt::format(" {:>11} at {}, {} at {}", change_text(effect.min), calls[effect.min_at],
                         change_text(effect.max), calls[effect.max_at]);
   }
-  return unwrapped(std::move(line) + (advice.simulated ? "" : " (formulas)"));
+  return unwrapped(std::move(line));
 }
 
 /// The same in a sentence.
@@ -191,7 +191,7 @@ std::string effect_sentence(const Advice& advice, const std::vector<std::string>
     text += fmt::format(" ({} at {}, {} at {})", change_text(effect.min), calls[effect.min_at],
                         change_text(effect.max), calls[effect.max_at]);
   }
-  return advice.simulated ? text : text + " by formulas";
+  return text;
 }
 
 std::string collectives_of(const AdviceSubject& subject, const char* between) {
@@ -217,10 +217,9 @@ std::vector<std::string> head_of(const AdviceSubject& subject, const CallTimes& 
                       : fmt::format("{} calls, from {} ({} now) to {} ({} now)", times.times.size(),
                                     subject.call_names.front(), to_string(first),
                                     subject.call_names.back(), to_string(last)));
-  texts.emplace_back(
-      one ? "change of the time, simulated unless it says 'formulas'"
-          : "change of the time: mean of all calls; least and most of one; simulated unless it "
-            "says 'formulas'");
+  texts.emplace_back(one ? "change of the time, simulated"
+                         : "change of the time, simulated: mean of all calls; least and most of "
+                           "one");
   return texts;
 }
 
@@ -244,23 +243,17 @@ AnswerSection advice_section(const char* title, const AdviceSubject& subject,
 }
 
 AnswerSection unchanged_section(const std::vector<Advice>& advices) {
-  std::vector<std::string> simulated;
-  std::vector<std::string> by_formulas;
+  std::vector<std::string> texts;
   double largest = 0;
   for (const Advice& each : advices) {
     if (verdict_of(each) != SettingVerdict::nothing) continue;
-    (each.simulated ? simulated : by_formulas).push_back(each.text);
+    texts.push_back(each.text);
     largest = std::max({largest, each.effect.max - 1, 1 - each.effect.min});
   }
   AnswerSection section{
       fmt::format("change nothing here (at most {:.2f} % in any call):", 100 * largest)};
-  if (!simulated.empty()) {
-    section.notes.emplace_back(fmt::format("{}", fmt::join(simulated, ", ")), "  ", "  ");
-  }
-  if (!by_formulas.empty()) {
-    section.notes.emplace_back(fmt::format("by formulas: {}", fmt::join(by_formulas, ", ")), "  ",
-                               "  ");
-  }
+  if (!texts.empty())
+    section.notes.emplace_back(fmt::format("{}", fmt::join(texts, ", ")), "  ", "  ");
   return section;
 }
 
@@ -345,7 +338,6 @@ Record advice_row(const AdviceSubject& subject, const std::string& kind, const s
              {"least_at", known ? Record(subject.call_names[advice->effect.min_at]) : Record()},
              {"most_ratio", known ? Record(advice->effect.max) : Record()},
              {"most_at", known ? Record(subject.call_names[advice->effect.max_at]) : Record()},
-             {"how", known ? Record(advice->simulated ? "simulated" : "formulas") : Record()},
              {"note", note_of(advice)}};
   const CallRequest& request = subject.questions.front();
   row.update(context_of(request, &request.scenario.runs.front()));

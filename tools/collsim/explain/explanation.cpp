@@ -22,10 +22,9 @@ namespace collsim {
 namespace {
 
 constexpr std::size_t max_resources = 8;
-/// A timeline of so many takes some 2 s and 300 MB.
-constexpr double max_messages = 1.5e6;
+constexpr double max_seconds_of_timeline = 2;
 /// What NCCL does not choose is there to be compared with.
-constexpr SimulationBudget of_others{.max_seconds = 0.5, .stop_seconds = 1};
+constexpr SimulationBudget of_others{.max_seconds = 0.2, .stop_seconds = 0.4};
 constexpr std::uint32_t threads_per_warp = 32;
 
 /// `known`: its time, where it is.
@@ -231,11 +230,20 @@ void require_memory_of(const Execution& execution) {
                  "a smaller size (-b), fewer ranks (-n), or `collsim run`");
 }
 
-/// Shares of a small cluster's call as those of the whole.
-TimeShares scaled_to(TimeShares shares, double scale) {
-  for (Seconds* share : {&shares.latency, &shares.serial, &shares.bandwidth, &shares.rest}) {
-    *share = scale * *share;
+/// Shares of another call, which takes `own_time`, as those of the whole, which takes `time`. Ranks
+/// add to all but the launch; bytes add neither to latency nor to the filling of pipelines.
+TimeShares scaled_to(TimeShares shares, Seconds own_time, Seconds time, bool has_all_bytes) {
+  Seconds fixed = shares.launch;
+  std::vector<Seconds*> growing{&shares.serial, &shares.bandwidth};
+  for (Seconds* const share : {&shares.latency, &shares.rest}) {
+    if (has_all_bytes) {
+      growing.push_back(share);
+    } else {
+      fixed += *share;
+    }
   }
+  const double scale = (time - fixed).value / (own_time - fixed).value;
+  for (Seconds* const share : growing) *share = scale * *share;
   return shares;
 }
 
@@ -254,7 +262,8 @@ void name_as_in(const CallSpec& whole, const CallSpec& small, std::vector<Statio
 void explain_by_timeline(const RepresentativeCall& representative, const CompiledCall& whole,
                          Engine engine, Explanation& explanation) {
   const CompiledCall& call = representative.call;
-  const bool is_small = &representative.compiler != whole.compiler;
+  const double part = representative.part;
+  const bool is_small = &representative.compiler != whole.compiler || part < 1;
   const auto fabric = make_fabric(engine);
   Timeline timeline;
   Execution execution = execution_of(call);
@@ -264,14 +273,14 @@ void explain_by_timeline(const RepresentativeCall& representative, const Compile
   const Seconds time = execute(execution, *fabric, &timeline).time;
   if (is_small) own.time = time;
   explanation.timeline_ranks = representative.compiler.ranks();
+  explanation.timeline_part = part;
   explanation.timeline_time = own.time;
   explanation.path = critical_path(timeline, execution.startup());
   explanation.shares = shares_of(call, timeline, explanation.path, own);
   explanation.stations = stations_of(call.plan(), timeline, explanation.path);
   if (!is_small) return;
-  const Seconds launch = explanation.shares.launch;
-  const double scale = (explanation.prediction.time - launch).value / (own.time - launch).value;
-  explanation.shares = scaled_to(explanation.shares, scale);
+  explanation.shares =
+      scaled_to(explanation.shares, own.time, explanation.prediction.time, part == 1);
   name_as_in(whole.compiler->spec(), representative.compiler.spec(), explanation.stations);
 }
 
@@ -323,7 +332,8 @@ Explanation explain(const CallCompiler& compiler, Bytes size, Engine engine) {
   explanation.candidates =
       candidates_of(call, explanation.prediction.time, predictor.by(std::move(method)));
   explanation.shape = shape_of(call, explanation.prediction.channels);
-  explain_by_timeline(predictor.representative(size, max_messages), call, engine, explanation);
+  explain_by_timeline(predictor.representative(size, max_seconds_of_timeline), call, engine,
+                      explanation);
   explanation.busiest = busiest_resources(call, explanation.prediction.time);
   explanation.memory = buffer_memory(compiler);
   return explanation;

@@ -87,10 +87,12 @@ struct Explanation {
   TimeShares shares;
   CriticalPath path;
   std::vector<Station> stations;  ///< first to last
-  /// Ranks of the cluster whose timeline the path and the stations are of: fewer than the call has
-  /// where a small one stands for it (ScaledCall). Its ranks have the numbers of the whole.
+  /// Ranks of the call whose timeline the path and the stations are of, and its part of the bytes:
+  /// fewer than were asked for where another call stands for it (Predictor::representative()). Its
+  /// ranks have the numbers of the whole.
   Rank timeline_ranks = 0;
-  Seconds timeline_time;             ///< what that cluster takes
+  double timeline_part = 1;
+  Seconds timeline_time;             ///< what that call takes
   std::vector<ResourceUse> busiest;  ///< the most used first, at most 8 kinds
   std::optional<BufferMemory> memory;
 };

@@ -107,12 +107,14 @@ Table share_table(const Explanation& explanation) {
   return table;
 }
 
-/// Where the timeline is of a small cluster.
+/// Where the timeline is of another call.
 void say_extent(const Explanation& explanation, const CallCompiler& compiler, Answer& answer) {
-  if (explanation.timeline_ranks == compiler.ranks()) return;
-  answer.say({fmt::format("extent scaled: {} of the {} ranks stand for all; the critical path is "
-                          "theirs, of {:.2f} us, and the shares above are theirs, scaled",
-                          explanation.timeline_ranks, compiler.ranks(),
+  const double part = explanation.timeline_part;
+  if (explanation.timeline_ranks == compiler.ranks() && part == 1) return;
+  const std::string bytes = part < 1 ? fmt::format(" and {:.3g} % of the bytes", 100 * part) : "";
+  answer.say({fmt::format("a call of {} of the {} ranks{} stands for the whole; the critical path "
+                          "is its, of {:.2f} us, and so are the shares above, scaled",
+                          explanation.timeline_ranks, compiler.ranks(), bytes,
                           in_microseconds(explanation.timeline_time)),
               "", "  "});
 }
@@ -189,6 +191,7 @@ Record record_of(const CallRequest& request, const RunSpec& run, const Explanati
                      {"trust", to_string(prediction.trust)},
                      {"extent", extent_of(prediction)},
                      {"timeline_ranks", explanation.timeline_ranks},
+                     {"timeline_part", explanation.timeline_part},
                      {"algorithm", prediction.algorithm},
                      {"protocol", to_string(prediction.protocol)},
                      {"shape", shape_json(explanation.shape)}});
