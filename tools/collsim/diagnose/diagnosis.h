@@ -89,7 +89,7 @@ struct Diagnosis {
 
 /// Times on a healthy machine, kept for other logs of it.
 struct HealthyTime {
-  double log_time = 0;  ///< of seconds
+  double log_time = 0;  ///< logarithm of seconds
   Trust trust = Trust::guessed;
   std::string medium;  ///< that the data cross
 };

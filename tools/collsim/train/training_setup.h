@@ -51,7 +51,7 @@ struct TrainingSetup {
   bool reshard = true;  ///< of ZeRO 3: parameters are gathered again for the backward pass
   std::int64_t micro_batch = 1;
   std::int64_t global_batch = 1;
-  std::int64_t sequence = 0;  ///< 0: the model's
+  std::int64_t sequence = 0;  ///< tokens; 0: the model's
   StepPrecision precision = StepPrecision::bf16;
   Recompute recompute = Recompute::none;
   bool sequence_parallel = false;
@@ -94,14 +94,14 @@ TensorOverlap find_tensor_overlap(std::string_view option, std::string_view name
 /// The reason why a layout cannot run.
 enum class SetupLimit : std::uint8_t {
   none,
-  heads,       ///< more tensor-parallel ranks
-  layers,      ///< more chunks
-  interleave,  ///< without a pipeline
-  zero,        ///< 3 with a pipeline
-  overlap,     ///< of whole products, without sequence parallelism
-  shard,       ///< that does not divide the ranks, or with experts on several ranks
-  experts,     ///< that do not divide
-  batch,       ///< that replicas and microbatches do not divide
+  heads,       ///< more tensor-parallel ranks than heads
+  layers,      ///< more chunks than layers
+  interleave,  ///< interleaved chunks without a pipeline
+  zero,        ///< ZeRO 3 with a pipeline
+  overlap,     ///< overlap of whole products without sequence parallelism
+  shard,       ///< a shard that does not divide the ranks, or with experts on several
+  experts,     ///< experts that ranks do not divide
+  batch,       ///< a batch that replicas and microbatches do not divide
 };
 /// The first limit that the layout breaks; the batch comes last.
 SetupLimit limit_of(const TrainingSetup& setup);

@@ -90,8 +90,8 @@ enum class AttentionKind : std::uint8_t {
 /// The types of numbers of a step.
 enum class StepPrecision : std::uint8_t {
   fp16,       ///< fp16 with fp32 master weights; gradients in fp16
-  bf16,       ///< likewise; gradients in fp32
-  fp8,        ///< the same, with products in fp8
+  bf16,       ///< bf16 with fp32 master weights; gradients in fp32
+  fp8,        ///< as bf16, with products in fp8
   bf16_pure,  ///< everything in bf16, the optimizer's state too
   amp,        ///< fp32 weights and gradients, products in bf16 (autocast)
 };
