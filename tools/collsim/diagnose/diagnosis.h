@@ -103,9 +103,9 @@ struct DiagnosisInput {
   const Calibration* cost = nullptr;
   NcclVersion version = default_nccl_version;
   bool knows_release = true;    ///< whether the version is that of the log
-  std::size_t max_points = 16;  ///< that causes are fitted to
+  std::size_t max_points = 16;  ///< points that causes are fitted to
   bool find_causes = true;
-  double widening = 1;            ///< of what predictions are off by, where the machine is guessed
+  double widening = 1;            ///< factor of predictions' errors where the machine is guessed
   bool guesses_nics = false;      ///< whether NICs and their network are guessed
   bool one_is_slow = false;       ///< whether other runs show that a single host is slow, not all
   HealthyTimes* known = nullptr;  ///< of the same machine, costs and release; may be added to

@@ -46,7 +46,7 @@ struct CapacityRequest {
   PriceSheet prices;
   CostBasis basis = CostBasis::rent;
   std::string vendor;  ///< empty: any
-  /// Of each point, of which there may be hundreds; nothing: formulas alone.
+  /// The budget of each point; a plan may have hundreds. Nothing: formulas alone.
   std::optional<SimulationBudget> budget = SimulationBudget{.max_seconds = 1};
   /// Hears after each row how many of all are predicted. Any thread may call it.
   std::function<void(std::size_t done, std::size_t all)> progress{};
