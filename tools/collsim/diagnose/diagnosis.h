@@ -84,7 +84,7 @@ struct Diagnosis {
   std::vector<std::string> contradictions;  ///< between NCCL's log and the machine
   std::vector<std::string> gains;           ///< what settings and releases cost, a sentence each
   std::vector<std::string> notes;           ///< settings, rows left out, odd figures
-  std::string reason;                       ///< for the verdict, where no size says it
+  std::string reason;                       ///< why this verdict, where no size says it
 };
 
 /// Times on a healthy machine, kept for other logs of it.
