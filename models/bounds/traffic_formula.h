@@ -34,9 +34,9 @@ PlanTraffic counted_traffic(const Plan& plan, const std::vector<Step>& steps,
 /// What a textbook says of an algorithm's traffic. N ranks, M nodes, p ranks per node, S bytes.
 struct TrafficFormula {
   std::string bytes;              ///< "Each rank sends 2(N-1)/N S = 3/2 S"
-  std::vector<BufferShare> sent;  ///< by rank, as it says
+  std::vector<BufferShare> sent;  ///< what each rank sends by that formula
   std::string steps_symbol;       ///< "2(N-1)"; empty where there is no formula of steps
-  std::size_t steps = 0;          ///< as that says
+  std::size_t steps = 0;          ///< the value of steps_symbol
   bool operator==(const TrafficFormula&) const = default;
 };
 

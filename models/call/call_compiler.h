@@ -43,21 +43,21 @@ struct LayoutCache {
 
 /// What NCCL runs for one size: decided, not laid out.
 struct NcclDecision {
-  NcclCall call;                         ///< as it is cut
-  std::uint32_t channels = 0;            ///< that the call may use
-  std::uint32_t parts = 0;               ///< of a message; 0 where there are none
-  std::uint32_t warps = 0;               ///< of a thread block
+  NcclCall call;                         ///< how the call is cut
+  std::uint32_t channels = 0;            ///< channels that the call may use
+  std::uint32_t parts = 0;               ///< parts of a message; 0 where there are none
+  std::uint32_t warps = 0;               ///< warps of a thread block
   std::optional<Candidate> candidate{};  ///< where NCCL tunes the call
 };
 
 /// What runs for one size: decided, laid out and cut.
 struct CompiledCall {
   const CallCompiler* compiler = nullptr;  ///< that made it; it must outlive the plan
-  Bytes size;                              ///< as asked
+  Bytes size;                              ///< the size that was asked
   std::shared_ptr<const Layout> layout;
   DataPartition partition;
   Protocol protocol = Protocol::simple;
-  std::uint32_t warps = 0;                 ///< of a thread block
+  std::uint32_t warps = 0;                 ///< warps of a thread block
   std::string algorithm;                   ///< as reports name it
   std::optional<Candidate> nccl_choice{};  ///< where NCCL tunes the call
   /// The wiring where capacities depend on the call: what host memory carries.

@@ -23,9 +23,9 @@ struct CallSpec {
   /// What is wrong with the machine. Plans, and what NCCL chooses, are still made for the healthy
   /// one: communicators are older than faults.
   MachineFaults faults{};
-  /// Of a compiler of the same hosts, variables and GPUs of each host, more or fewer: where both
-  /// have several hosts, or both one, what NCCL's search found for it is taken over, which saves
-  /// the search. Elsewhere it does not count. It must outlive this.
+  /// NCCL's decisions for more or fewer of the same hosts, with the same variables and GPUs of each
+  /// host. Where both have several hosts, or both one, the call takes over what its search found.
+  /// Elsewhere it does not count. It must outlive this.
   const Nccl* like = nullptr;
 };
 

@@ -12,11 +12,11 @@ namespace collsim {
 
 /// Hops that are alike: what they are, and what they share.
 struct HopClass {
-  LinkKind kind = LinkKind::nvlink;  ///< of the slowest link
-  double latency = 0;                ///< of the links, in seconds
-  double capacity = 0;               ///< of the one that is shared most, in bytes per second,
-  double synchronous_users = 1;      ///< by so many channels whose ranks are as far,
-  double other_users = 0;            ///< and by so many others
+  LinkKind kind = LinkKind::nvlink;  ///< kind of the slowest link
+  double latency = 0;                ///< seconds, of all links
+  double capacity = 0;               ///< bytes per second of the most shared link,
+  double synchronous_users = 1;      ///< channels in step with it that share that link,
+  double other_users = 0;            ///< and channels out of step
   /// Where a proxy carries it over a network: what that has, and who shares it; and for how many
   /// connections the sender's thread sends and receives. 0: there is none.
   double network_capacity = 0;

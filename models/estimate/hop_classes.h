@@ -56,8 +56,8 @@ class HopClasses {
   struct SharedHop {
     HopClass healthy;
     NarrowLinks narrow;
-    double together = 0;             ///< of its users those that are at the same time
-    double together_in_network = 0;  ///< likewise
+    double together = 0;             ///< number of its users that send at the same time
+    double together_in_network = 0;  ///< the same on the network
     std::uint32_t first = 0;         ///< of the hops at the same time, among all in that order
     std::uint32_t end = 0;
   };

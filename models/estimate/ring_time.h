@@ -29,9 +29,9 @@ struct RingCall {
   const RingPrograms* programs = nullptr;
   Rank ranks = 0;
   StepSetting setting{};
-  /// Of rooted collectives on several rings, whose ranks come after each other, each on another
-  /// ring: the share of the way round a ring that is between two calls, since no rank begins its
-  /// next call before it has ended the last on all rings.
+  /// The share of the way round a ring that lies between two calls of a rooted collective on
+  /// several rings: a rank has another place on each ring, and begins its next call when it has
+  /// ended the last on all.
   double turn = 0;
   double startup = 0;  ///< of a call, in seconds
   double calls = 1;    ///< in a row

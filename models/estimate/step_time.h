@@ -41,32 +41,32 @@ struct StepProgram {
 /// What all primitives of a call have in common.
 struct StepSetting {
   Protocol protocol = Protocol::simple;
-  std::uint32_t warps = 0;  ///< of a thread block, and of its lane
+  std::uint32_t warps = 0;  ///< warps of a thread block, and of its lane
   Chunking chunking{};
   const ProxyConstants* proxy = nullptr;  ///< where the CPU carries what goes over a network
 };
 
 /// The slices of one primitive at one place, in seconds.
 struct Slices {
-  double occupancy = 0;  ///< of all
-  double head = 0;       ///< of the longest, until something reaches the peer
-  double sent = 0;       ///< of all, until the last one has left
+  double occupancy = 0;  ///< time that all slices keep the thread block
+  double head = 0;       ///< of the longest slice: until its first piece reaches the peer
+  double sent = 0;       ///< until the last slice has left
   double last_head = 0;
   double after = 0;
   double moving = 0;
   double wire = 0;        ///< bytes
   double proxy = 0;       ///< what keeps the network's threads, or it, busy
-  double round_trip = 0;  ///< until the longest is over at a peer that is as fast, the hop aside
+  double round_trip = 0;  ///< until an equally fast peer has taken the longest, without the hop
 };
 
 /// One primitive of all ranks at once, in seconds.
 struct StepCost {
-  double busiest = 0;       ///< of what keeps ranks, their links and their credits
-  double occupancy = 0;     ///< of the busiest rank
-  double network_busy = 0;  ///< of the busiest proxy
-  double mean_head = 0;     ///< of a hop, round the ring
+  double busiest = 0;       ///< the longest of what occupies ranks, links and credits
+  double occupancy = 0;     ///< time of the busiest rank
+  double network_busy = 0;  ///< time of the busiest proxy
+  double mean_head = 0;     ///< mean time of a hop round the ring
   double min_head = 0;
-  double arrival = 0;  ///< of the last slice
+  double arrival = 0;  ///< when the last slice arrives
   double period() const { return std::max(busiest, mean_head); }
 };
 
@@ -74,7 +74,7 @@ struct StepCost {
 struct StepChunk {
   double bytes = 0;
   double filled = 1;  ///< share of the ranks whose chunk has data
-  double steps = 0;   ///< of the call that lie behind
+  double steps = 0;   ///< steps of the call that are done
 };
 
 /// The steps of a ring whose ranks wait for each other. Derivation: docs/formulas.md. Refers to all

@@ -15,11 +15,11 @@ namespace collsim {
 struct TreePlace {
   std::uint32_t children = 0;
   bool root = false;
-  double weight = 0;                    ///< how many
+  double weight = 0;                    ///< how many ranks are like it
   LinkKind slowest = LinkKind::nvlink;  ///< link that the rank works with
-  double speed = 1;                     ///< of the rank, as of a LaneSetting
+  double speed = 1;                     ///< LaneSetting::speed of the rank
   HopClass up;                          ///< to the parent
-  HopClass down;                        ///< to the child that has the least
+  HopClass down;                        ///< to the child with the least share of its link
   bool operator==(const TreePlace&) const = default;
 };
 
@@ -27,9 +27,9 @@ struct TreePlace {
 struct TreeShape {
   std::vector<TreePlace> places;
   struct Stop {
-    std::size_t place = 0;  ///< of `places`
+    std::size_t place = 0;  ///< index in `places`
     HopClass hop;           ///< by which the way goes on
-    double weight = 1;      ///< so many alike
+    double weight = 1;      ///< number of equal stops
     bool operator==(const Stop&) const = default;
   };
   struct Way {

@@ -35,9 +35,9 @@ struct Fault {
   Direction direction = Direction::both;
   Rank rank = 0;
 
-  std::optional<double> share;            ///< of the bandwidth that is left
+  std::optional<double> share;            ///< share of the bandwidth that is left
   std::optional<BytesPerSecond> rate;     ///< the bandwidth that is left
-  std::optional<BytesPerSecond> traffic;  ///< what others take of it
+  std::optional<BytesPerSecond> traffic;  ///< what other traffic takes of that
   bool dead = false;
   Seconds latency;   ///< on top of the link's
   Seconds jitter;    ///< every message is late by a random part of it

@@ -49,7 +49,7 @@ struct MachineFaults {
   std::vector<LinkFault> links{};
   std::vector<RankFault> ranks{};
   std::vector<HostFault> hosts{};
-  std::uint64_t seed = 0;  ///< of jitter
+  std::uint64_t seed = 0;  ///< random seed of jitter
 
   bool empty() const { return links.empty() && ranks.empty() && hosts.empty(); }
 };

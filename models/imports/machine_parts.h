@@ -60,9 +60,9 @@ std::optional<std::string> text_of_key(const std::string& mapping, std::string_v
 /// compose() does.
 std::string composed_text(const MachineParts& parts, std::uint32_t nodes);
 
-/// So many nodes of it, beside those of another kind. A fat tree of two levels gets a third where
-/// its ends are more than two levels of such switches have ports for. Throws InputError for several
-/// nodes without a fabric, and for a fabric that cannot be as asked.
+/// A cluster of `nodes` nodes of these parts, beside its nodes of another kind. A fat tree of two
+/// levels gets a third where two levels of such switches have too few ports for its ends. Throws
+/// InputError for several nodes without a fabric, and for a fabric that cannot be as asked.
 Topology compose(const MachineParts& parts, std::uint32_t nodes);
 
 /// How many nodes the cluster has on which a job of `nodes` nodes is placed: as many, or with a

@@ -26,9 +26,10 @@ std::span<const GpuGeneration> gpu_generations();
 /// empty elsewhere.
 std::string_view own_board(const GpuModel& model, std::uint32_t gpus);
 
-/// The calibration of a model that NVLink joins and that differs from others of its generation, and
-/// that of a single host of so many, if it was recorded itself. Empty elsewhere.
+/// The calibration of a model that NVLink joins and that differs from others of its generation.
+/// Empty elsewhere.
 std::string_view own_calibration(const GpuModel& model);
+/// The calibration of a single host of `gpus` GPUs, if such a host was recorded. Empty elsewhere.
 std::string_view host_calibration(const GpuModel& model, std::uint32_t gpus);
 
 }  // namespace collsim

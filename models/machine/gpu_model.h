@@ -14,7 +14,7 @@ struct GpuModel {
   int compute_capability;   ///< 10 major + minor
   std::uint32_t nvlinks;    ///< that one GPU has; 0: none
   double nvlink_bandwidth;  ///< GB/s of one NVLink in one direction, nominal
-  int pcie_generation;      ///< of its x16 slot
+  int pcie_generation;      ///< PCIe generation of its x16 slot
   double chip_link = 0;     ///< GB/s of its NVLink-C2C to a Grace CPU in one direction; 0: none
   std::uint32_t gpus_per_cpu = 1;   ///< GPUs that share such a CPU
   std::uint32_t gpus_per_rack = 0;  ///< that one NVLink domain joins; 0: hosts stand alone

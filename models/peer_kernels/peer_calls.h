@@ -19,7 +19,7 @@ namespace collsim {
 struct PeerCallParts {
   const PeerKernelCost* cost = nullptr;
   Seconds flags;   ///< for as many ranks
-  Seconds wire;    ///< of the bytes, at line rate
+  Seconds wire;    ///< time of the bytes at line rate
   Seconds kernel;  ///< flags and bytes together
   Seconds launch;  ///< what the CPU adds; none in a CUDA graph
 };

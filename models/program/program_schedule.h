@@ -35,9 +35,9 @@ struct OpTime {
 /// What one rank of a group does in the time that the whole program takes.
 struct GroupSchedule {
   std::vector<OpTime> ops{};  ///< as RankGroup::ops
-  Seconds end{};              ///< of its last op
-  Seconds computes{};         ///< while kernels run
-  Seconds waits{};            ///< no kernel runs and no call moves: for others, or for the host
+  Seconds end{};              ///< when its last op ends
+  Seconds computes{};         ///< time in which kernels run
+  Seconds waits{};            ///< no kernel runs, no call moves: waits for others or the host
   /// The time in which calls move and no kernel runs, by the communicator's name. Of several calls
   /// at once, the one that began first counts.
   std::map<std::string, Seconds> exposed{};

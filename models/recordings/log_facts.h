@@ -24,7 +24,7 @@ enum class LogTransport : std::uint8_t {
 /// Lines of one kind.
 struct LogLines {
   std::size_t count = 0;
-  std::string first;  ///< without its prefix
+  std::string first;  ///< the first one, without the launcher's prefix
 };
 
 /// What NCCL's log (NCCL_DEBUG=INFO) says of a run. What it does not say is empty or 0.
@@ -35,12 +35,12 @@ struct LogFacts {
   Rank ranks = 0;
   std::uint32_t nodes = 0;
   std::uint32_t local_ranks = 0;
-  std::uint32_t hosts_of_node = 1;  ///< as join_trays() has found
-  std::uint32_t channels = 0;       ///< of collectives
+  std::uint32_t hosts_of_node = 1;  ///< hosts that make up one node, by join_trays()
+  std::uint32_t channels = 0;       ///< channels of collectives
   std::uint32_t nvls_channels = 0;  ///< 0: none, or not said
   std::map<LogTransport, LogLines> transports;
   std::set<std::string> nics;                    ///< "mlx5_0"; none of sockets
-  BytesPerSecond nic_rate{};                     ///< of one port, where a line says it; or 0
+  BytesPerSecond nic_rate{};                     ///< rate of one port; 0 where no line says it
   std::string cpu_vendor;                        ///< "Intel", "AMD", where a line of GRAPH says it
   std::string network;                           ///< "IB", "RoCE", "Socket", "AWS Libfabric"
   std::map<std::string, std::string> variables;  ///< "set by environment"

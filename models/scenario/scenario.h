@@ -42,7 +42,7 @@ struct Scenario {
   std::optional<Calibration> calibration;  ///< the topology's where not given
   std::vector<RunSpec> runs;
   std::vector<Fault> faults;  ///< of the machine
-  std::uint64_t seed = 0;     ///< of jitter
+  std::uint64_t seed = 0;     ///< random seed of jitter
 };
 
 /// Reads `collsim: scenario/1` (docs/formats.md). Paths in it are relative to it, or bare names of

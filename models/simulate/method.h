@@ -20,7 +20,7 @@ struct SimulationBudget {
 /// message.
 struct Method {
   bool is_estimate = false;        ///< by formulas; nothing else counts then
-  SimulationOptions simulation{};  ///< `exact`: of every message, whatever the budget
+  SimulationOptions simulation{};  ///< its `exact` simulates every message, whatever the budget
   SimulationBudget budget{};
   /// What is wrong with a machine never makes its calls faster: the healthy machine is simulated
   /// beside the faulty one, and the longer time counts. A simulation of one order of events differs

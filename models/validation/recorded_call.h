@@ -29,9 +29,9 @@ struct RecordedCall {
   auto operator<=>(const RecordedCall&) const = default;
 };
 
-/// Of a row whose collective and ranks are known. Where ranks may end far apart, because there is a
-/// root or hosts are slow, the calls in a row matter; a recording that does not say how many it
-/// timed is taken to have timed 20, as nccl-tests does (-n).
+/// The call of a row whose collective and ranks are known. Where ranks may end far apart, because
+/// there is a root or hosts are slow, the calls in a row matter; a recording that does not say how
+/// many it timed is taken to have timed 20, as nccl-tests does (-n).
 RecordedCall call_of(const RecordedRow& row);
 /// The call under NCCL's rules. Refers to the topology. Throws InputError as first_gpus() does.
 CallSpec spec_of(const RecordedCall& call, const Topology& topology, const Calibration& cost,

@@ -35,14 +35,14 @@ struct ValidatedRow {
 /// Recorded rows that are not compared.
 struct LeftOut {
   std::size_t rows = 0;
-  std::string first_id;  ///< of one of them
+  std::string first_id;  ///< id of one of them
 };
 
 /// All rows of a recording, each of them in one of the two.
 struct Validation {
   std::vector<ValidatedRow> rows;           ///< in the recording's order
   std::map<std::string, LeftOut> left_out;  ///< by the reason
-  std::set<std::string> warnings;           ///< of the compilers
+  std::set<std::string> warnings;           ///< warnings of the call compilers
 };
 
 /// Which rows are compared, and by which rules.

@@ -64,10 +64,10 @@ struct CallLayout {
   /// wiring's resources (ClassesOf::none: nothing); else empty.
   std::vector<FifoId> fifo_of{};
   std::vector<ResourceId> resource_of{};
-  std::vector<std::uint32_t> resource_copies{};  ///< by resource that stands for so many
+  std::vector<std::uint32_t> resource_copies{};  ///< equal resources that each stands for
   std::uint32_t rank_classes = 0;                ///< ranks that are not equal to one before
-  bool counts_bytes = false;                     ///< of arrivals; else slices
-  std::int64_t min_units = 1;                    ///< of an arrival
+  bool counts_bytes = false;                     ///< FIFOs count arrived bytes; else slices
+  std::int64_t min_units = 1;                    ///< least units of an arrival
 
   /// The units that a message of `bytes` counts when it arrives, and that its receive takes.
   std::int64_t units(std::int64_t bytes) const {

@@ -8,9 +8,9 @@ namespace collsim {
 
 /// How much work an execution is: messages, a slice's pieces counted one by one.
 struct Effort {
-  double whole = 0;    ///< of all calls
-  double steady = 0;   ///< where loops that repeat themselves are skipped (SteadyState); about
-  double workers = 0;  ///< that are laid out before the first message is sent
+  double whole = 0;    ///< messages of all calls
+  double steady = 0;   ///< estimate of those left where repeating loops are skipped (SteadyState)
+  double workers = 0;  ///< workers that are laid out before the first message
 };
 
 /// Counts the messages of an execution without running it.

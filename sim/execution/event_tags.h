@@ -30,7 +30,7 @@ constexpr std::uint32_t id_of_timer(EventTag tag) {
   return tag >> 3;
 }
 
-/// So does it of flows: a worker's, or a proxy's for a FIFO.
+/// The tag of a flow: a worker's, or a proxy's for a FIFO. Its kind stands in the lowest bit.
 constexpr EventTag worker_flow(WorkerId worker) {
   return worker << 1;
 }

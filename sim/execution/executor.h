@@ -50,7 +50,7 @@ class RunningCall : public FabricListener {
  public:
   /// All ranks begin so long from now, by timers.
   virtual void begin(Seconds after) = 0;
-  /// As of execute(), when the fabric has come to rest; throws as that does.
+  /// The result as execute() returns it, once the fabric is at rest. Throws what execute() throws.
   virtual ExecutionResult result() = 0;
 };
 

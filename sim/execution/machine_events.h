@@ -18,7 +18,7 @@ struct CapacityChange {
 /// A connection that is moved to another wire at an instant, with its bytes in flight.
 struct WireChange {
   std::uint32_t channel = 0;
-  std::uint32_t connection = 0;  ///< as in Schedule::connections()
+  std::uint32_t connection = 0;  ///< index in Schedule::connections()
   Wire wire;
   bool moves = true;  ///< it loads other resources than before
   Seconds jitter;     ///< every message arrives later by a random part of this
@@ -37,7 +37,7 @@ struct MachineEvents {
   std::vector<Seconds> late{};           ///< by rank, or empty: how long after the others it begins
   /// The speed of each rank's thread blocks when they move data, 1 as it should be; or empty.
   std::vector<double> speed{};
-  std::uint64_t seed = 0;  ///< of jitter
+  std::uint64_t seed = 0;  ///< random seed of jitter
 
   Seconds late_by(Rank rank) const { return rank < late.size() ? late[rank] : Seconds{}; }
   double speed_of(Rank rank) const { return rank < speed.size() ? speed[rank] : 1; }

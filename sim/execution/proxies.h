@@ -14,7 +14,7 @@ namespace collsim {
 
 /// A part of a slice in flight.
 struct Message {
-  std::int64_t bytes = 0;  ///< of data
+  std::int64_t bytes = 0;  ///< bytes of data
   bool ends_slice = true;
   RecordId record = no_record;
 };

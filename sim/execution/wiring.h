@@ -16,7 +16,7 @@ namespace collsim {
 /// What one connection of a plan runs over.
 struct Wire {
   std::vector<ResourceId> resources;  ///< capacities that its bytes load, each once
-  Seconds latency;                    ///< of the links on the way
+  Seconds latency;                    ///< latency of the links on the way
   LinkKind kind = LinkKind::nvlink;   ///< of the slowest class of link on the way
   /// The resources that the bytes load over the network where a proxy carries them, after
   /// `resources` took them into its buffer. Empty where there is no proxy.

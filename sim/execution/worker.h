@@ -18,10 +18,10 @@ struct Worker {
   static constexpr Seconds never{-1};
 
   Program program;
-  Program::Iterator at;  ///< in it
+  Program::Iterator at;  ///< the primitive that it is at
   const Schedule* schedule = nullptr;
   LaneSetting setting;           ///< what its slices cost
-  FifoId first_fifo = 0;         ///< of its channel
+  FifoId first_fifo = 0;         ///< first FIFO of its channel
   std::uint32_t first_list = 0;  ///< CallLayout::fifos_of()
   std::uint32_t copies = 1;      ///< equal workers for which it stands, itself among them
   std::uint32_t channel = 0;
@@ -31,8 +31,8 @@ struct Worker {
   std::uint32_t loop = 0;
   std::uint32_t primitive = 0;  ///< number of the one that it is at
   std::uint32_t slice = 0;
-  std::uint32_t piece = 0;            ///< of the slice
-  std::uint32_t pieces = 1;           ///< that the slice has
+  std::uint32_t piece = 0;            ///< number of the piece that it is at
+  std::uint32_t pieces = 1;           ///< pieces of the slice
   std::int64_t slice_bytes = 0;       ///< data of the slice that it is at,
   std::int64_t piece_bytes = 0;       ///< and of every piece of it but the last
   BytesPerSecond shared = unlimited;  ///< what the lanes of its thread block send in all
@@ -44,7 +44,7 @@ struct Worker {
   bool served_alike = false;        ///< whether jitter is that of all ranks on its channel
   bool contends = false;            ///< whether it and others slow each other down on links
   Seconds ready_since = never;      ///< when nothing but messages kept it from beginning
-  RouteId store_route = 0;          ///< of what it keeps
+  RouteId store_route = 0;          ///< route of the bytes that it stores
   std::uint32_t flows = 0;
   State state = State::finished;  ///< until its rank launches it
   RecordId record = no_record;

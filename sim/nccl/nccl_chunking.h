@@ -10,7 +10,7 @@ namespace collsim {
 
 /// One channel's part of a call: `loops` - 1 full loops, in which every chunk has `full` bytes, and
 /// one in which chunk j has what is left of `last_total` after j * `stride` bytes, at most `last`.
-/// Of sends and receives (`parts` not 0): chunk j is part j mod `parts` of a message of
+/// For sends and receives (`parts` not 0), chunk j is part j mod `parts` of a message of
 /// `last_total` bytes, each part but the last of `stride`, and travels `full` bytes at a time.
 struct NcclShare {
   std::uint32_t loops = 0;

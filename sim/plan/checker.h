@@ -49,7 +49,7 @@ struct CheckReport {
   std::uint32_t schedules = 0;  ///< proved one by one
   std::uint32_t channels = 0;   ///< that run them
   std::uint64_t runs = 0;       ///< schedules x credit depths x orders
-  std::uint64_t messages = 0;   ///< of all runs
+  std::uint64_t messages = 0;   ///< messages of all runs
   std::vector<Violation> violations;
   std::uint64_t violation_count = 0;
 

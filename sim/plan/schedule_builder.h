@@ -61,9 +61,9 @@ class ScheduleBuilder {
   void reduce(Rank from, Rank to, ChunkRange chunks);
   /// `from` sends the chunks, `to` replaces what it holds.
   void copy(Rank from, Rank to, ChunkRange chunks);
-  /// So many steps that differ in their chunks only. `transfers` emits those of one; each time
-  /// their chunks are turned once more. The last step stays open. A step whose senders all receive
-  /// goes on as it began: however many of them are made at once.
+  /// Makes `times` steps that differ in their chunks only. `transfers` emits the transfers of one;
+  /// each further step turns their chunks once more. The last step stays open. A step whose senders
+  /// all receive goes on as it began: however many of them are made at once.
   void repeat(std::uint32_t times, const ChunkTurn& turn, const std::function<void()>& transfers);
 
   Schedule build() &&;

@@ -47,7 +47,7 @@ struct GraphLink {
   std::uint32_t to = 0;
   LinkKind kind = LinkKind::nvlink;
   std::uint32_t count = 1;
-  BytesPerSecond bandwidth;  ///< of all lanes together, per direction
+  BytesPerSecond bandwidth;  ///< bandwidth of all lanes together, per direction
   Seconds latency;
   Burst burst{};
 };

@@ -84,12 +84,12 @@ struct Diagnosis {
   std::vector<std::string> contradictions;  ///< between NCCL's log and the machine
   std::vector<std::string> gains;           ///< what settings and releases cost, a sentence each
   std::vector<std::string> notes;           ///< settings, rows left out, odd figures
-  std::string reason;                       ///< for the verdict, where no size says it
+  std::string reason;                       ///< why this verdict, where no size says it
 };
 
 /// Times on a healthy machine, kept for other logs of it.
 struct HealthyTime {
-  double log_time = 0;  ///< of seconds
+  double log_time = 0;  ///< logarithm of seconds
   Trust trust = Trust::guessed;
   std::string medium;  ///< that the data cross
 };
@@ -103,9 +103,9 @@ struct DiagnosisInput {
   const Calibration* cost = nullptr;
   NcclVersion version = default_nccl_version;
   bool knows_release = true;    ///< whether the version is that of the log
-  std::size_t max_points = 16;  ///< that causes are fitted to
+  std::size_t max_points = 16;  ///< points that causes are fitted to
   bool find_causes = true;
-  double widening = 1;            ///< of what predictions are off by, where the machine is guessed
+  double widening = 1;            ///< factor of predictions' errors where the machine is guessed
   bool guesses_nics = false;      ///< whether NICs and their network are guessed
   bool one_is_slow = false;       ///< whether other runs show that a single host is slow, not all
   HealthyTimes* known = nullptr;  ///< of the same machine, costs and release; may be added to

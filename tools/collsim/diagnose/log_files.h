@@ -31,8 +31,8 @@ TextFile read_log(const std::string& argument);
 
 /// Facts of files that have no table are everybody's; what a log with a table says was set, its
 /// rows have, each run its own. A description of a host may be a file of its own or stand in a log.
-/// Of several files, one that is none of these is named on `err` and passed over; where all are,
-/// and for a file that is not there, throws InputError.
+/// A file that is none of these is named on `err` and passed over. Throws InputError where all
+/// files are, and for a file that is not there.
 LogFiles read_log_files(const std::vector<std::string>& arguments, std::ostream& err);
 
 }  // namespace collsim::command

@@ -34,7 +34,7 @@ struct PointIndex {
 
 /// What is predicted for some points, in their order.
 struct PointPredictions {
-  std::vector<double> log_times;  ///< of seconds
+  std::vector<double> log_times;  ///< logarithms of seconds
   std::vector<ResidualPlace> places;
   std::vector<std::uint64_t> transfers;  ///< messages simulated
 

@@ -15,9 +15,9 @@ namespace collsim {
 double likelihood_of_any(const std::vector<double>& residuals, std::vector<ResidualPlace> places,
                          const Spread& spread);
 
-/// What the simulation of a cause takes longer than its estimate, as logarithms by point.
+/// How much longer a cause's simulation takes than its estimate: the log of the ratio, by point.
 struct EstimatesOff {
-  double value = 1;  ///< of the cause's parameter
+  double value = 1;  ///< value of the cause's parameter
   std::vector<double> at_value;
   std::vector<double> slopes;  ///< for each unit of the value's logarithm; empty: none is known
 };

@@ -55,16 +55,16 @@ struct ExchangeKernel {
   Seconds doubling_hosts;        ///< on top for each doubling of the hosts
   Seconds expert;                ///< on top for each expert, which is waited for by itself
   Seconds first_byte;            ///< on top for each byte of a token: one token's way
-  Seconds token;                 ///< of a block, for each token of the rank
-  Seconds token_byte;            ///< likewise, for each byte of it
-  Seconds message;               ///< of a block, for each rank that a token goes to
-  Seconds message_byte;          ///< likewise, for each byte
-  Seconds network_message;       ///< of a block, for each copy of kernels between hosts
-  Seconds network_byte;          ///< likewise, for each byte
-  double nvlink_share = 1;       ///< of an NVLink's bandwidth that is reached
-  double network_share = 1;      ///< of a NIC's and a cable's
-  std::uint32_t many_hosts = 0;  ///< from which number of hosts on, but for 0,
-  double many_hosts_share = 1;   ///< this is reached of them in place of network_share
+  Seconds token;                 ///< a block's time for each token of the rank
+  Seconds token_byte;            ///< and for each byte of it
+  Seconds message;               ///< a block's time for each rank that a token goes to
+  Seconds message_byte;          ///< and for each byte sent there
+  Seconds network_message;       ///< a block's time for each copy between hosts
+  Seconds network_byte;          ///< and for each byte of it
+  double nvlink_share = 1;       ///< share of an NVLink's bandwidth that is reached
+  double network_share = 1;      ///< the same of a NIC's and a cable's
+  std::uint32_t many_hosts = 0;  ///< from this number of hosts on (0: never)
+  double many_hosts_share = 1;   ///< this share counts in place of network_share
   double fill = 0;               ///< tokens of a block that pass before sends overlap with work
   KernelRuns measured;
   std::string source;

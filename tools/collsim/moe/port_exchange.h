@@ -30,7 +30,7 @@ struct PortExchange {
   double delivered = 0;           ///< bytes that reached other ranks
 };
 
-/// Of more ranks than this, no flow is looked at by itself.
+/// An exchange of more ranks than this is not computed flow by flow.
 inline constexpr Rank max_single_ranks = 512;
 
 /// Moves what the matrix says over the machine's routes, by discrete events: flows share links

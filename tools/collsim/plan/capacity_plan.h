@@ -23,7 +23,7 @@ struct Alternative {
   std::string change;    ///< "nic=200Gb/s", or its faults; empty: none
   std::size_t base = 0;  ///< the alternative without the change
   std::vector<std::uint32_t> nodes;
-  Seconds compute;              ///< of a step, at the plan's fewest GPUs
+  Seconds compute;              ///< compute time of a step on the plan's fewest GPUs
   std::vector<Fault> faults{};  ///< of links, of plans by steps: what they do to the base
 };
 /// Names a machine with what is changed of it: "dgx-h100, nic=200Gb/s".
@@ -31,8 +31,8 @@ std::string describe(const Alternative& alternative);
 
 /// The limits that a plan has to meet.
 struct PlanTarget {
-  std::optional<Seconds> time;  ///< of a step
-  std::optional<double> share;  ///< of communication in a step
+  std::optional<Seconds> time;  ///< the longest step
+  std::optional<double> share;  ///< the largest share of communication in a step
   bool is_set() const { return time || share; }
 };
 
@@ -46,7 +46,7 @@ struct CapacityRequest {
   PriceSheet prices;
   CostBasis basis = CostBasis::rent;
   std::string vendor;  ///< empty: any
-  /// Of each point, of which there may be hundreds; nothing: formulas alone.
+  /// The budget of each point; a plan may have hundreds. Nothing: formulas alone.
   std::optional<SimulationBudget> budget = SimulationBudget{.max_seconds = 1};
   /// Hears after each row how many of all are predicted. Any thread may call it.
   std::function<void(std::size_t done, std::size_t all)> progress{};

@@ -26,7 +26,8 @@ struct Workload {
   std::string source{};
 };
 
-/// So many parameters' gradients, in whole elements of four bytes, as nccl-tests counts sizes.
+/// The bytes of the gradients of `parameters`, in whole elements of four bytes, as nccl-tests
+/// counts sizes.
 Bytes gradient_bytes(double parameters, std::string_view precision);
 
 /// The calls of a step: buckets of equal size, and one with what is left.

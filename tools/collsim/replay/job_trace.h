@@ -39,7 +39,7 @@ struct TracedWork {
   JobSpan span;
   std::uint32_t stream = 0;
   double launch_us = 0;        ///< when the host began to launch it; 0 where the trace lacks it
-  double launch_end_us = 0;    ///< likewise: when the host went on
+  double launch_end_us = 0;    ///< when the host went on; 0 where the trace lacks it
   bool after_latest = false;   ///< its stream was told to wait for what was just issued elsewhere
   bool after_earlier = false;  ///< its stream was told to wait for something issued before that
   std::int32_t call = -1;      ///< its number among the trace's calls, -1 for no call

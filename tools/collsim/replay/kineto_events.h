@@ -19,12 +19,12 @@ struct CallWords {
   std::string operation{};
   std::string communicator{};
   std::string type{};
-  std::string members{};  ///< as in "[0, 1]"
+  std::string members{};  ///< its ranks, as in "[0, 1]"
   double ranks = 0;
   double in_elements = 0;
   double out_elements = 0;
-  std::optional<double> source{};       ///< rank in the communicator, of a receive
-  std::optional<double> destination{};  ///< likewise, of a send
+  std::optional<double> source{};       ///< of a receive: the sender's rank in the communicator
+  std::optional<double> destination{};  ///< of a send: the receiver's rank
 };
 
 /// One event of a Kineto trace, as far as it is of interest.

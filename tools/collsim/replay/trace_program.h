@@ -13,8 +13,8 @@ namespace collsim {
 /// What one rank did in a traced step.
 struct TracedRankStep {
   std::int64_t rank = 0;
-  double begin_us = 0;    ///< of its first work on the GPU, from the first of all ranks on
-  double end_us = 0;      ///< of its last, likewise
+  double begin_us = 0;    ///< begin of its first work on the GPU, counted from that of all ranks
+  double end_us = 0;      ///< end of its last work, counted likewise
   double compute_us = 0;  ///< in which kernels, copies or fills ran
   double exposed_us = 0;  ///< in which calls moved, all ranks there, and nothing else ran
   double waited_us = 0;   ///< of the step, in which nothing ran and no call moved: for others, or

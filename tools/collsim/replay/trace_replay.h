@@ -24,7 +24,7 @@ struct ReplayedClass {
   TracedCall example{};
   std::size_t count = 0;   ///< kernels on all ranks with a trace
   double traced_us = 0;    ///< median, from when the last rank had come
-  double replayed_us = 0;  ///< likewise
+  double replayed_us = 0;  ///< median in the replay
 };
 
 /// What a traced step takes elsewhere.
@@ -32,7 +32,7 @@ struct ReplayedStep {
   double time_us = 0;
   ProgramSchedule schedule{};
   std::vector<ReplayedRank> ranks{};     ///< by rank
-  std::vector<ReplayedClass> classes{};  ///< what takes longest in sum first
+  std::vector<ReplayedClass> classes{};  ///< the longest total time first
 };
 
 /// Runs a traced step with calls that cost what `costs` says. Throws InputError where the traced

@@ -26,7 +26,7 @@ struct Column {
   /// Where a terminal's line is full, columns of the highest rank are left out; those of rank 0
   /// never are.
   int rank = 0;
-  /// Of a terminal's column, which is then aligned to the right, and whose numbers lose digits
+  /// The width of a terminal's column. It is aligned to the right, and its numbers lose digits
   /// before it widens. 0: as wide as its values, texts to the left. One without a title is not
   /// shown without a value.
   std::size_t width = 0;

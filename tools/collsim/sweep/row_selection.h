@@ -15,8 +15,8 @@ namespace collsim::command {
 std::string find_column(std::string_view option, std::string_view name,
                         std::span<const std::string> columns);
 
-/// Of the rows that agree in a column, the fastest; the first of several. Rows without a time do
-/// not count.
+/// Keeps the fastest row for each value of a column, the first of equally fast ones. Rows without a
+/// time do not count.
 class FastestBy {
  public:
   explicit FastestBy(std::string column) : column_(std::move(column)) {}

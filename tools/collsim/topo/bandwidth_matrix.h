@@ -18,7 +18,7 @@ struct BandwidthMatrix {
 /// The matrix of these GPUs.
 BandwidthMatrix bandwidth_matrix(const Topology& topology, const std::vector<DeviceId>& gpus);
 
-/// As text, indented:
+/// The matrix as indented text:
 ///
 ///              gpu0   gpu1
 ///     gpu0        -  478.1

@@ -12,7 +12,7 @@ namespace collsim {
 struct StoredSum {
   RecordId record = no_record;  ///< the last piece of the slice; it is there when that is over
   std::uint32_t chunk = 0;
-  Contributions sum;  ///< whose contributions it has now
+  Contributions sum;  ///< the ranks whose contributions it has now
 };
 
 /// What the ranks' buffers get in the course of a call, in the order in which it begins. Empty for

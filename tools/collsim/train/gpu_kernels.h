@@ -18,7 +18,7 @@ struct GpuKernels {
       false;  ///< whether steps on it were held against this; else all is by data sheets
   std::uint32_t multiprocessors = 0;
   double flops = 0;         ///< per second, of dense products in 16 bits, nominal
-  double fp8_flops = 0;     ///< likewise in 8 bits; 0: it has none
+  double fp8_flops = 0;     ///< per second, of dense products in 8 bits; 0: it has none
   BytesPerSecond memory{};  ///< nominal
   Bytes holds{};
   double product = 1;  ///< the share of `flops` that a large product reaches; so on below
@@ -27,7 +27,7 @@ struct GpuKernels {
   double attention_backward = 1;
   double weights = 1;  ///< of `memory`, that inference reaches where it reads weights; `moved` if
                        ///< nothing else is known; so is the next
-  double cache = 1;    ///< likewise keys and values of earlier tokens
+  double cache = 1;    ///< the same where it reads keys and values of earlier tokens
 };
 
 /// The constants that all GPUs have in common (models/data/kernels.yaml).

@@ -44,7 +44,7 @@ double cache_bytes_per_token(const InferenceSetup& setup);
 /// all-gather those of the logits. Nodes have `per_node` GPUs.
 ///
 /// Decoding, each weight is read once for all sequences, and the cache of each sequence by itself.
-/// Of experts those are read that a token goes to, as if tokens chose them at random.
+/// Only the experts that tokens go to are read, as if tokens chose them at random.
 CallProgram inference_program(const InferenceSetup& setup, const KernelTimes& kernels,
                               Rank per_node);
 

@@ -54,7 +54,7 @@ struct StepScore {
   std::string group{};
   std::size_t rows = 0;
   double mean_error = 0;    ///< mean of |error|
-  double median_error = 0;  ///< likewise
+  double median_error = 0;  ///< median of |error|
   double bias = 0;          ///< mean of the errors
   double tau = 0;           ///< Kendall's, mean over sweeps of at least three rows; 1 without any
   double formula_error = 0;

@@ -24,9 +24,9 @@ enum class TensorOverlap : std::uint8_t {
   /// does (megatron/core/tensor_parallel/layers.py, linear_with_grad_accumulation_and_async_
   /// allreduce).
   backward,
-  /// And a product runs in as many pieces as there are ranks, each while another piece is on its
-  /// way, as with Transformer Engine's user buffers (NeMo: ub_tp_comm_overlap). Where each rank
-  /// keeps its part of the sequence.
+  /// As `backward`; each product also runs in as many pieces as there are ranks, each while another
+  /// piece is on its way, as with Transformer Engine's user buffers (NeMo: ub_tp_comm_overlap).
+  /// This needs sequence parallelism.
   all,
 };
 
@@ -38,7 +38,7 @@ struct TrainingSetup {
   std::int64_t pipeline = 1;
   std::int64_t data = 1;
   std::int64_t context = 1;
-  /// Of context parallelism: keys and values are gathered before attention, as Llama 3 did
+  /// With context parallelism, keys and values are gathered before attention, as Llama 3 did
   /// (arXiv:2407.21783, section 3.3.2); else they go around in a ring beside it.
   bool gathers_context = false;
   std::int64_t expert = 1;      ///< ranks of a data-parallel group that share the experts
@@ -46,12 +46,12 @@ struct TrainingSetup {
   /// 0: all is replicated. 1: the optimizer's state is sharded over data-parallel ranks; 2: and
   /// gradients; 3: and parameters, layer by layer, as FSDP does.
   std::int64_t zero = 0;
-  /// Of ZeRO 3: ranks that share one copy of the parameters, the others have copies; 0: all.
+  /// With ZeRO 3: how many ranks share one copy of the parameters; 0: all of them.
   std::int64_t shard = 0;
   bool reshard = true;  ///< of ZeRO 3: parameters are gathered again for the backward pass
   std::int64_t micro_batch = 1;
   std::int64_t global_batch = 1;
-  std::int64_t sequence = 0;  ///< 0: the model's
+  std::int64_t sequence = 0;  ///< tokens; 0: the model's
   StepPrecision precision = StepPrecision::bf16;
   Recompute recompute = Recompute::none;
   bool sequence_parallel = false;
@@ -64,7 +64,7 @@ struct TrainingSetup {
   Bytes bucket{25 << 20};  ///< PyTorch DDP's bucket_cap_mb
   /// Gradients are copied into buckets, as PyTorch DDP does after `zero_grad(set_to_none=True)`.
   bool copies_buckets = false;
-  /// Likewise whether DDP copies what was reduced back; not where gradients are views of buckets
+  /// DDP copies reduced gradients back out of buckets; not where gradients are views of these
   /// (gradient_as_bucket_view).
   bool copies_back = false;
   PipelineOrder order = PipelineOrder::one_forward_one_backward;
@@ -94,14 +94,14 @@ TensorOverlap find_tensor_overlap(std::string_view option, std::string_view name
 /// The reason why a layout cannot run.
 enum class SetupLimit : std::uint8_t {
   none,
-  heads,       ///< more tensor-parallel ranks
-  layers,      ///< more chunks
-  interleave,  ///< without a pipeline
-  zero,        ///< 3 with a pipeline
-  overlap,     ///< of whole products, without sequence parallelism
-  shard,       ///< that does not divide the ranks, or with experts on several ranks
-  experts,     ///< that do not divide
-  batch,       ///< that replicas and microbatches do not divide
+  heads,       ///< more tensor-parallel ranks than heads
+  layers,      ///< more chunks than layers
+  interleave,  ///< interleaved chunks without a pipeline
+  zero,        ///< ZeRO 3 with a pipeline
+  overlap,     ///< overlap of whole products without sequence parallelism
+  shard,       ///< a shard that does not divide the ranks, or with experts on several
+  experts,     ///< experts that ranks do not divide
+  batch,       ///< a batch that replicas and microbatches do not divide
 };
 /// The first limit that the layout breaks; the batch comes last.
 SetupLimit limit_of(const TrainingSetup& setup);

@@ -93,9 +93,10 @@ class StepMachine {
 
  private:
   CallProgram program_of(const TrainingSetup& setup, std::int64_t microbatches) const;
-  /// As program_of(), with communicators moved to those of their kind that faults slow most.
+  /// The program of program_of(), with communicators moved to those of their kind that faults slow
+  /// most.
   CallProgram faulty_program(const TrainingSetup& setup, std::int64_t microbatches);
-  /// Of every replica of the model, the kind of GPU of each stage: a place in `kinds_`.
+  /// The kind of GPU of each stage of every replica: an index into `kinds_`.
   std::vector<std::vector<std::uint32_t>> kinds_of_replicas(const TrainingSetup& setup) const;
   /// What has to do with the time alone: memory, tokens a second, utilisation.
   void complete(StepPrediction& step, const TrainingSetup& setup) const;

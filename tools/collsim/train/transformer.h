@@ -19,15 +19,15 @@ struct Transformer {
   std::int64_t kv_heads = 1;
   std::int64_t ffn = 1;
   std::int64_t vocabulary = 1;
-  std::int64_t sequence = 1;   ///< that it is trained with, unless a layout says otherwise
+  std::int64_t sequence = 1;   ///< tokens that it is trained with, unless a layout says otherwise
   bool gated = false;          ///< three matrices in the feed-forward part, as SwiGLU has; else two
   bool tied = false;           ///< the head is the embedding
-  std::int64_t head_dim = 0;   ///< of a query and a key; 0: hidden / heads
-  std::int64_t value_dim = 0;  ///< of a value; 0: head_dim
-  std::int64_t experts = 1;    ///< of the feed-forward part
-  std::int64_t active_experts = 1;  ///< that a token goes to
-  std::int64_t expert_ffn = 0;      ///< of one of them; 0: ffn
-  std::int64_t shared_ffn = 0;      ///< of those that all tokens go to, together
+  std::int64_t head_dim = 0;   ///< numbers of a query and a key; 0: hidden / heads
+  std::int64_t value_dim = 0;  ///< numbers of a value; 0: head_dim
+  std::int64_t experts = 1;    ///< experts of the feed-forward part
+  std::int64_t active_experts = 1;  ///< experts that a token goes to
+  std::int64_t expert_ffn = 0;      ///< width of one expert; 0: ffn
+  std::int64_t shared_ffn = 0;      ///< width of all experts that every token goes to
   std::int64_t dense_layers = 0;    ///< layers without experts
   /// Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434): what queries are projected down
   /// to (0: they are not), what keys and values are, which is what a cache keeps (0: it is another
@@ -90,8 +90,8 @@ enum class AttentionKind : std::uint8_t {
 /// The types of numbers of a step.
 enum class StepPrecision : std::uint8_t {
   fp16,       ///< fp16 with fp32 master weights; gradients in fp16
-  bf16,       ///< likewise; gradients in fp32
-  fp8,        ///< the same, with products in fp8
+  bf16,       ///< bf16 with fp32 master weights; gradients in fp32
+  fp8,        ///< as bf16, with products in fp8
   bf16_pure,  ///< everything in bf16, the optimizer's state too
   amp,        ///< fp32 weights and gradients, products in bf16 (autocast)
 };
@@ -135,13 +135,13 @@ struct LayerProduct {
   double k;
   double layers = 1;
 };
-/// Of queries, keys and values, of one rank: one of all, or down to latent ones, which each rank
-/// has whole, and up to those of its heads.
+/// The products that make queries, keys and values on one rank: one for all; with latent attention
+/// those down to the latent ones, which each rank has whole, and up to those of its heads.
 std::vector<LayerProduct> query_products(const Transformer& model, const LayerShare& share);
 
-/// Of one rank, the products of a layer's matrices: of queries, keys and values together, of
-/// attention's output, into the feed-forward network, and out of it. In the backward pass each is
-/// two: one for the gradient of its input, and one for that of its weights.
+/// The times on one rank of the products of a layer's matrices: for queries, keys and values
+/// together, of attention's output, into the feed-forward network, and out of it. In the backward
+/// pass each is two: one for the gradient of its input, and one for that of its weights.
 using ProductTimes = std::array<PassTimes, 4>;
 ProductTimes product_times(const KernelTimes& kernels, const Transformer& model,
                            const LayerShare& share);

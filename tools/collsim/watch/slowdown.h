@@ -14,7 +14,7 @@ struct Sample {
   std::uint64_t kind = 0;
   double log_ratio = 0;
   double slowest = 0;       ///< the logarithm beyond which even a first time is slow
-  std::int64_t number = 0;  ///< of the call
+  std::int64_t number = 0;  ///< number of the call
   std::int64_t written_us = 0;
 };
 
