@@ -9,6 +9,7 @@
 
 #include "models/machine/gpu_model.h"
 #include "sim/base/data_directory.h"
+#include "sim/base/root_of_squares.h"
 #include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
@@ -145,8 +146,8 @@ Seconds kernel_time(const PeerKernelCost& kernel, double ranks, Seconds wire) {
   const double peers = ranks - 1;
   const double of_a_peer = kernel.peer_share == 0 ? 0 : wire.value / peers / kernel.peer_share;
   return flag_time(kernel, ranks) +
-         Seconds{std::hypot(kernel.wait.value + peers * kernel.peer_wait.value,
-                            wire.value / kernel.port_share, of_a_peer)};
+         Seconds{root_of_squares(kernel.wait.value + peers * kernel.peer_wait.value,
+                                 wire.value / kernel.port_share, of_a_peer)};
 }
 
 Seconds kernel_time(const PeerKernelCost& kernel, double ranks, Seconds wire, Seconds handled,
@@ -154,7 +155,7 @@ Seconds kernel_time(const PeerKernelCost& kernel, double ranks, Seconds wire, Se
   if (kernel.block_share == 0 || blocks.count == 0) return kernel_time(kernel, ranks, handled);
   const double of_blocks = handled.value / (blocks.count * kernel.block_share);
   return flag_time(kernel, ranks) + (blocks.even ? Seconds{} : kernel.uneven) +
-         Seconds{std::hypot(wire.value / kernel.port_share, of_blocks)};
+         Seconds{root_of_squares(wire.value / kernel.port_share, of_blocks)};
 }
 
 PeerKernelTable load_peer_kernels() {

@@ -9,6 +9,7 @@
 
 #include "sim/base/input_error.h"
 #include "sim/base/median.h"
+#include "sim/base/root_of_squares.h"
 #include "sim/base/text.h"
 #include "tools/collsim/diagnose/contradictions.h"
 #include "tools/collsim/diagnose/setting_gain.h"
@@ -234,7 +235,7 @@ class CauseSearch {
     const double none = log_likelihood(residuals_of(*healthy), healthy->places, spread_);
     std::vector<double> residuals = residuals_of(cause.predicted);
     for (std::size_t i = 0; i < residuals.size(); ++i) {
-      residuals[i] /= std::hypot(spread_.noise(cause.predicted.places[i].size), of_simulation);
+      residuals[i] /= root_of_squares(spread_.noise(cause.predicted.places[i].size), of_simulation);
     }
     return median_size(std::move(residuals)) < deviations && cause.log_likelihood > none + better;
   }

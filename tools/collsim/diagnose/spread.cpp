@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/base/data_directory.h"
+#include "sim/base/root_of_squares.h"
 #include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
@@ -47,7 +48,7 @@ double Spread::model_error(Trust trust, Bytes size) const {
 }
 
 double Spread::total(Trust trust, Bytes size) const {
-  return std::hypot(model_error(trust, size), noise(size));
+  return root_of_squares(model_error(trust, size), noise(size));
 }
 
 namespace {
@@ -87,7 +88,7 @@ double Spread::slower(Trust trust, std::string_view medium, Bytes size) const {
   const bool is_whole = medium == "ib" && size >= bandwidth_bound && !knows_release &&
                         error_range(ranges, trust, medium, size).has_value();
   const double error = sided_error(trust, medium, size).slower;
-  return std::hypot(is_whole ? error / share_of_known_release : error, noise(size));
+  return root_of_squares(is_whole ? error / share_of_known_release : error, noise(size));
 }
 
 double Spread::healthy(Trust trust, std::string_view medium, Bytes size) const {

@@ -158,31 +158,9 @@ const never = [
 ];
 const without = (text) => never.reduce((rest, part) => rest.replace(part, ''), text);
 
-// JSON has all digits of a double, 15 to 17. The C library of Emscripten rounds exp(), log() and their like otherwise than that
-// of Debian, and a difference of sums of many (how likely a cause is) carries it into the 14th. What is printed with twelve
-// digits or fewer has to be the same.
-const number = /-?\d+\.\d+(?:e[-+]?\d+)?/g;
-const closest = 1e-12;
-
-function sameToDigits(left, right) {
-  if (left.replace(number, '#') !== right.replace(number, '#')) return false;
-  const others = right.match(number) ?? [];
-  return (left.match(number) ?? []).every((each, i) => Math.abs(each - others[i]) < closest * Math.abs(each)
-    || each === others[i]);
-}
-
-let rounded = 0; // answers that differ behind the 12th digit of a number
-
-function sameTexts(left, right) {
-  if (without(left) === without(right)) return true;
-  const same = sameToDigits(without(left), without(right));
-  if (same) ++rounded;
-  return same;
-}
-
 function differenceOf(native, web) {
   if (native.code !== web.code) return `exit code ${native.code} against ${web.code}: ${web.err.slice(0, 300)}`;
-  if (!sameTexts(native.out, web.out)) return `output, ${firstDifference(without(native.out), without(web.out))}`;
+  if (without(native.out) !== without(web.out)) return `output, ${firstDifference(without(native.out), without(web.out))}`;
   if (native.err !== web.err) return `messages, ${firstDifference(native.err, web.err)}`;
   const files = (written) => written.map(([name, bytes]) => `${name}: ${Buffer.from(bytes).toString('latin1')}`).join('\n');
   if (files(native.written) !== files([...web.written].sort())) return `files, ${firstDifference(files(native.written), files(web.written))}`;
@@ -214,8 +192,7 @@ for (const { args, files } of questions) {
   console.log(`DIFFERENT ${args.join(' ')}\n  ${difference}`);
 }
 ratios.sort((a, b) => a - b);
-console.log(`${questions.length} questions (exit codes ${JSON.stringify(codes)}), ${different} answered otherwise, `
-  + `${rounded} that differ behind the 12th digit of a number alone; `
+console.log(`${questions.length} questions (exit codes ${JSON.stringify(codes)}), ${different} answered otherwise; `
   + `time of the longer ones against the command's: ${ratios[Math.floor(ratios.length / 2)]?.toFixed(1)} in the middle, `
   + `${ratios.at(-1)?.toFixed(1)} at most; at most ${(memory / 1e6).toFixed(0)} MB`);
 process.exit(different === 0 ? 0 : 1);

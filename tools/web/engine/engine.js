@@ -39,11 +39,12 @@ async function openEngine(createCollsim, compiled, data, hear = () => {}) {
     else if (!clears) printed.stderr += text;
     isCleared = clears;
   });
+  const utf8 = new TextEncoder(); // FS.writeFile() of a text would take each letter apart
   const put = (file, content) => {
     FS.mkdirTree(file.slice(0, file.lastIndexOf('/')));
     FS.writeFile(file, content);
   };
-  const add = (more) => { for (const [file, text] of Object.entries(more)) put(`/collsim/${file}`, text); };
+  const add = (more) => { for (const [file, text] of Object.entries(more)) put(`/collsim/${file}`, utf8.encode(text)); };
   add(data);
   let missed = false;
   if (!FS.analyzePath('/collsim/recordings').exists) {

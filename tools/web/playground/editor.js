@@ -1,7 +1,7 @@
 
 // The editor of a schedule. What it says of the schedule is what `collsim check` says, asked again after each change.
 
-const shipped = unpacked('shipped').then((response) => response.json());
+const shipped = unpacked('shipped').json();
 const patience = 400; // ms without a key, after which a schedule is checked
 const place = new RegExp(`${mine}:(\\d+):(\\d+)`);
 
