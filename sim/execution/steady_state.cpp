@@ -177,8 +177,9 @@ void SteadyState::end_primitive(CallLayout& call, WorkerId worker, std::uint32_t
   count_lap(channel, now.value);
   const std::size_t even = even_laps(channel);
   if (even == 0) return;
-  const double seconds = time_for_all(even);
-  if (seconds > 0) jump(call, seconds, even, now.value);
+  const std::vector<double> periods = periods_of_channels(even);
+  const double seconds = time_for_all(even, periods);
+  if (seconds > 0) jump(call, seconds, even, periods);
 }
 
 /// Of the same round: steps of the next stretch may take another time.
@@ -198,7 +199,10 @@ void SteadyState::count_lap(Channel& channel, double now) {
     channel.leads.clear();
     return;
   }
-  if (channel.max_periods() >= channel.round_end()) return;
+  if (channel.max_periods() >= channel.round_end()) {
+    for (Channel& other : channels_) other.note_after();  // what follows has more of the links
+    return;
+  }
   channel.ends.push_back(now);
   channel.leads.push_back(static_cast<double>(channel.more.size()));
 }
@@ -309,6 +313,35 @@ bool SteadyState::are_alike(std::size_t even) const {
   return longest <= (1 + tolerance) * shortest;
 }
 
+/// What a period of each channel takes from now on; 0 of idle ones. Where periods do not repeat,
+/// such small differences between the means of channels are chance: none gets further ahead of
+/// another by a jump than it did while they were measured. At its own mean it would be done long
+/// before the others, and leave them its part of the links.
+std::vector<double> SteadyState::periods_of_channels(std::size_t even) const {
+  constexpr double tolerance = 0.05;
+  std::vector<double> periods(channels_.size());
+  double sum = 0;
+  double left = 0;
+  double working = 0;
+  for (std::size_t number = 0; number < channels_.size(); ++number) {
+    if (is_idle(channels_[number])) continue;
+    periods[number] = slope(last_periods(channels_[number].ends, even));
+    sum += periods[number];
+    left += laps_left(number, even);
+    ++working;
+  }
+  const double mean = sum / working;
+  const bool differ = std::any_of(periods.begin(), periods.end(), [&](double period) {
+    return period > 0 && std::abs(period - mean) > tolerance * mean;
+  });
+  if (period_ == Period::steps || even == surely_repeated || differ) return periods;
+  const double fading = std::min(1.0, static_cast<double>(even) * working / left);
+  for (double& period : periods) {
+    if (period > 0) period = mean + fading * (period - mean);
+  }
+  return periods;
+}
+
 /// Whether whole periods of every channel make up the time, but for a small part of it.
 bool SteadyState::fit_into(double seconds, std::size_t even) const {
   constexpr double tolerance = 1e-4;
@@ -321,7 +354,7 @@ bool SteadyState::fit_into(double seconds, std::size_t even) const {
 
 /// How long all channels can go on as they do: a whole number of periods of the channel that will
 /// be the last, and some of each; 0 where one of them is not steady.
-double SteadyState::time_for_all(std::size_t even) const {
+double SteadyState::time_for_all(std::size_t even, const std::vector<double>& periods) const {
   double least = std::numeric_limits<double>::infinity();
   double longest = 0;  // time that a channel still takes, and what its periods take
   double period_of_last = 0;
@@ -332,7 +365,7 @@ double SteadyState::time_for_all(std::size_t even) const {
     if (!channel.is_together()) return 0;
     const std::uint32_t left = laps_left(number, even);
     if (left < min_skipped) return 0;
-    const double period = slope(last_periods(channel.ends, even));
+    const double period = periods[number];
     least = std::min(least, left * period);
     slowest_period = std::max(slowest_period, period);
     if (left * period <= longest) continue;
@@ -346,29 +379,30 @@ double SteadyState::time_for_all(std::size_t even) const {
   return even == surely_repeated && fit_into(seconds, even) ? seconds : 0;
 }
 
-void SteadyState::jump(CallLayout& call, double seconds, std::size_t even, double now) {
+void SteadyState::jump(CallLayout& call, double seconds, std::size_t even,
+                       const std::vector<double>& periods) {
   settle();
   std::vector<std::uint32_t> skipped(channels_.size());
   for (std::size_t number = 0; number < channels_.size(); ++number) {
     Channel& channel = channels_[number];
     if (is_idle(channel)) continue;
-    channel.before = slope(last_periods(channel.ends, even));
-    const double periods = std::round(seconds / channel.before);
-    skipped[number] = std::min(static_cast<std::uint32_t>(periods), laps_left(number, even));
+    channel.before = periods[number];
+    const double fitting = std::round(seconds / channel.before);
+    skipped[number] = std::min(static_cast<std::uint32_t>(fitting), laps_left(number, even));
     channel.from = static_cast<double>(channel.periods % channel.laps_of_call);
     channel.periods += skipped[number];
     channel.to = channel.from + skipped[number];
-    channel.ends.assign(1, now);
+    channel.ends.assign(1, channel.ends.back());
     channel.leads.clear();
   }
   for (std::size_t id = 0; id < call.workers.size(); ++id) {
     Worker& worker = call.workers[id];
-    const std::uint32_t periods = skipped[worker.channel];
-    laps_[id] += periods;
+    const std::uint32_t laps = skipped[worker.channel];
+    laps_[id] += laps;
     if (period_ == Period::loop) {
-      worker.loop += periods;
+      worker.loop += laps;
     } else {
-      worker.skip(periods * steps_);
+      worker.skip(laps * steps_);
     }
   }
   pending_ = seconds;

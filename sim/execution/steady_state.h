@@ -93,10 +93,11 @@ class SteadyState {
   std::size_t even_laps(const Channel& last) const;
   bool are_even(const SteadyCriterion& evenly, std::size_t known) const;
   bool are_settled(std::size_t even) const;
-  double time_for_all(std::size_t even) const;
+  std::vector<double> periods_of_channels(std::size_t even) const;
+  double time_for_all(std::size_t even, const std::vector<double>& periods) const;
   bool are_alike(std::size_t even) const;
   bool fit_into(double seconds, std::size_t even) const;
-  void jump(CallLayout& call, double seconds, std::size_t even, double now);
+  void jump(CallLayout& call, double seconds, std::size_t even, const std::vector<double>& periods);
 
   const Execution& execution_;
   std::uint32_t steps_;  ///< of a period, if periods are steps

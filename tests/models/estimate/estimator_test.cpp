@@ -109,8 +109,8 @@ TEST(Estimator, shares_the_network_of_a_trees_first_chunk_with_its_like) {
 // Over TCP a node's CPUs carry what heads send to each other: what they copy limits NVLSTree, by 18
 // times against the ports.
 TEST(Estimator, counts_what_network_threads_copy_for_heads) {
-  for (const char* const machine : {"dgx-h100-x4", "dgx-b200-x4", "aws-p5-x4"}) {
-    const Topology topology = load_topology(find_data_file(machine, "topologies"));
+  for (const char* const machine : {"dgx-h100-x4", "dgx-b200-x64", "aws-p5-x4"}) {
+    const Topology topology = compose(load_parts(machine), 4);
     CallSpec spec = spec_of({machine, Collective::all_reduce, "nvlstree", "Simple"}, topology);
     spec.run.variables["NCCL_IB_DISABLE"] = "1";
     const CallCompiler compiler(std::move(spec));

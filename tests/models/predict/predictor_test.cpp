@@ -386,8 +386,8 @@ TEST(RepresentativeCall, is_of_the_largest_cluster_that_is_short_and_then_of_few
   };
   EXPECT_EQ(found({64 << 10}, 1), std::pair(Rank{256}, Bytes{64 << 10}));
   EXPECT_LT(found(large, 12).first, 256U);
-  EXPECT_LT(found(large, 3).first, found(large, 12).first);
-  EXPECT_EQ(found(large, 3).second, large);
+  EXPECT_LT(found(large, 4.5).first, found(large, 12).first);
+  EXPECT_EQ(found(large, 4.5).second, large);
   EXPECT_LT(found(large, 0.1).second, large);
 }
 
@@ -402,4 +402,28 @@ TEST(MiddleCluster, is_scaled_where_it_takes_seconds_and_else_is_whole) {
 }
 
 }  // namespace
+// Thousands of loops are continued from some hundred. Channels whose means differ by chance ended
+// one after the other, so that the last seemed to be faster than their port: 18 of 96 calls of
+// 16 GiB to 1 TiB on four machines were refused as below their bound. What contention costs fades:
+// 8 GiB lose 2 % to it.
+TEST(LongCall, is_no_faster_than_its_links) {
+  const auto ring = Candidate{NcclAlgorithm::ring, Protocol::simple, 0};
+  constexpr int doublings = 7;
+  for (const char* const machine : {"hgx-h200", "dgx-a100"}) {
+    const Topology topology = load_topology(find_data_file(machine, "topologies"));
+    for (const Collective collective : {Collective::all_gather, Collective::broadcast}) {
+      CallSpec spec;
+      spec.topology = &topology;
+      spec.cost = calibration_for(topology);
+      spec.collective = collective;
+      spec.gpus = first_gpus(topology, 8);
+      Predictor predictor(std::move(spec));
+      const Bytes size{std::int64_t{1} << 33};
+      const double some = (1 << doublings) * predictor.predict(size, ring).time.value;
+      const double all = predictor.predict(Bytes{size.count << doublings}, ring).time.value;
+      EXPECT_NEAR(all, some, 0.03 * some) << machine << ", " << to_string(collective);
+    }
+  }
+}
+
 }  // namespace collsim
