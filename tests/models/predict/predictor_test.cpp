@@ -403,7 +403,7 @@ TEST(MiddleCluster, is_scaled_where_it_takes_seconds_and_else_is_whole) {
 
 }  // namespace
 // Thousands of loops are continued from some hundred. Channels whose means differ by chance ended
-// one after the other, so that the last seemed to be faster than their port: 18 of 96 calls of
+// one after the other, so that the last seemed to be faster than their port: 21 of 96 calls of
 // 16 GiB to 1 TiB on four machines were refused as below their bound. What contention costs fades:
 // 8 GiB lose 2 % to it.
 TEST(LongCall, is_no_faster_than_its_links) {
