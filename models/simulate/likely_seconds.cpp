@@ -59,7 +59,9 @@ double likely_seconds_of_layout(const CompiledCall& call) {
 }
 
 double likely_seconds_by_message(const CompiledCall& call) {
-  const Effort effort = effort_of(execution_of(call));
+  Execution execution = execution_of(call);
+  execution.calls = 1;
+  const Effort effort = effort_of(execution);
   return seconds_per_worker * effort.workers + seconds_per_message(call) * effort.whole;
 }
 

@@ -13,7 +13,7 @@ double likely_seconds(const CompiledCall& call, double enough);
 /// What its workers take of that, whatever the messages.
 double likely_seconds_of_layout(const CompiledCall& call);
 
-/// The same where every message is simulated, each rank by itself.
+/// The same of one call alone, every message of which is simulated, each rank by itself.
 double likely_seconds_by_message(const CompiledCall& call);
 
 inline bool takes_longer(const CompiledCall& call, double seconds) {
