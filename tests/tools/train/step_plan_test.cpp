@@ -276,6 +276,24 @@ TEST(StepPlan, finds_uneven_stages) {
   }
 }
 
+// Layouts are given up as soon as they cannot win: the quickest of all that were seen to their end
+// is found. Batches are so large that steps are continued from a few of their microbatches.
+TEST(StepPlan, gives_up_no_layout_that_would_win) {
+  const ShippedData shipped;
+  for (const char* machine : {"dgx-a100", "gh200-4"}) {
+    const Topology topology = compose(load_parts(machine), 1);
+    LayoutSearch search = search_of("llama3-8b", 2048);
+    const FoundLayouts one = layouts_on(topology, search);
+    search.limit = 1000;
+    const FoundLayouts all = layouts_on(topology, search);
+    ASSERT_EQ(one.layouts.empty(), all.layouts.empty()) << machine;
+    if (all.layouts.empty()) continue;
+    EXPECT_TRUE(all.layouts.front().step.continued) << machine;
+    EXPECT_EQ(one.layouts.front().step.time.value, all.layouts.front().step.time.value) << machine;
+    EXPECT_LE(all.layouts.front().step.time, all.layouts.back().step.time) << machine;
+  }
+}
+
 // 27 layers of 80 in each of two stages and 26 in the third: all of them are somewhere, and a step
 // of even stages of 27 layers is as long.
 TEST(StepPlan, gives_every_layer_to_a_stage) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
@@ -25,13 +26,10 @@ constexpr std::array<std::int64_t, 3> interleaves{1, 2, 4};
 /// A time that no step of the layout beats: its kernels, and the bubble until the last stage begins
 /// and after it ends, without any communication.
 double time_of_kernels(const TrainingSetup& setup, const KernelTimes& kernels) {
-  const LayerTimes layer = layer_times(kernels, setup.model, layer_share(setup));
-  const double again = setup.recompute == Recompute::full ? layer.all.forward.value : 0;
   const double passes =
       static_cast<double>(setup.microbatches()) +
       static_cast<double>(setup.pipeline - 1) / static_cast<double>(setup.interleave);
-  return passes * static_cast<double>(setup.model.layers) / static_cast<double>(setup.pipeline) *
-         (layer.all.forward.value + layer.all.backward.value + again);
+  return passes * kernels_of_microbatch(setup, kernels).value;
 }
 
 /// The batch that replicas divide next to the one that is asked for, on either side.
@@ -173,12 +171,15 @@ void add_layouts_on(const MachineCalls& calls, const KernelTable& table, const L
   std::vector<FoundLayout>& found = all.layouts;
   for (auto& [least, setup] : layouts) {
     if (found.size() >= search.limit && least > found[search.limit - 1].step.time.value) break;
-    StepPrediction step =
-        search.by_speed ? machine.predict_by_speed(setup) : machine.predict(setup);
+    const Seconds limit{found.size() < search.limit ? std::numeric_limits<double>::infinity()
+                                                    : found[search.limit - 1].step.time.value};
+    std::optional<StepPrediction> step =
+        search.by_speed ? machine.predict_by_speed(setup) : machine.predict_within(limit, setup);
+    if (!step) continue;
     const auto place = std::upper_bound(
-        found.begin(), found.end(), step.time,
+        found.begin(), found.end(), step->time,
         [](Seconds time, const FoundLayout& other) { return time < other.step.time; });
-    found.insert(place, {std::move(setup), std::move(step), machine.per_node()});
+    found.insert(place, {std::move(setup), std::move(*step), machine.per_node()});
   }
   if (found.size() > search.limit) found.resize(search.limit);
 }

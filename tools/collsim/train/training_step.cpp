@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <set>
 #include <utility>
@@ -179,6 +180,14 @@ void slow_down(CallProgram& program, const Straggler& straggler) {
 
 }  // namespace
 
+Seconds kernels_of_microbatch(const TrainingSetup& setup, const KernelTimes& kernels) {
+  const LayerTimes layer = layer_times(kernels, setup.model, layer_share(setup));
+  const Seconds again = setup.recompute == Recompute::full ? layer.all.forward : Seconds{};
+  const auto layers = static_cast<double>(setup.model.layers);
+  return layers / static_cast<double>(setup.pipeline) *
+         (layer.all.forward + layer.all.backward + again);
+}
+
 Rank gpus_of_node(const MachineCalls& calls) {
   const Topology& topology = *calls.topology;
   Rank ranks = 0;
@@ -249,6 +258,11 @@ void StepMachine::complete(StepPrediction& step, const TrainingSetup& setup) con
 
 StepPrediction StepMachine::predict(const TrainingSetup& setup,
                                     const std::optional<Straggler>& straggler) {
+  return *predict_within(Seconds{std::numeric_limits<double>::infinity()}, setup, straggler);
+}
+
+std::optional<StepPrediction> StepMachine::predict_within(
+    Seconds limit, const TrainingSetup& setup, const std::optional<Straggler>& straggler) {
   check_setup(setup);
   if (setup.ranks() > std::int64_t{gpus_}) {
     throw InputError(fmt::format("the layout has {} ranks", setup.ranks()),
@@ -274,9 +288,12 @@ StepPrediction StepMachine::predict(const TrainingSetup& setup,
   if (all <= some + turn) {
     step = step_of(all);
   } else {
+    const StepPrediction fewer = step_of(some);
+    const Seconds others =
+        static_cast<double>(all - some) * kernels_of_microbatch(setup, kinds_.back());
+    if (fewer.time + others > limit) return std::nullopt;
     step = step_of(some + turn);
-    continue_step(step, step_of(some),
-                  static_cast<double>(all - some - turn) / static_cast<double>(turn));
+    continue_step(step, fewer, static_cast<double>(all - some - turn) / static_cast<double>(turn));
   }
   complete(step, setup);
   return step;

@@ -37,6 +37,9 @@ struct ReplicaShare {
   std::int64_t microbatches = 1;  ///< of the one that has most
 };
 
+/// What the kernels of one microbatch take on a pipeline stage, without any communication.
+Seconds kernels_of_microbatch(const TrainingSetup& setup, const KernelTimes& kernels);
+
 /// Lists replicas and their microbatches: "8 x 19 on A100, 8 x 45 on H100". Empty for none.
 std::string to_string(const std::vector<ReplicaShare>& shares);
 
@@ -75,6 +78,11 @@ class StepMachine {
   /// All wait for a straggler at the next call: its whole pipeline stage is as slow.
   StepPrediction predict(const TrainingSetup& setup,
                          const std::optional<Straggler>& straggler = std::nullopt);
+  /// The same, or nothing where a few microbatches and the kernels of the others already take
+  /// longer than `limit`.
+  std::optional<StepPrediction> predict_within(
+      Seconds limit, const TrainingSetup& setup,
+      const std::optional<Straggler>& straggler = std::nullopt);
   /// Predicts the step where replicas on quicker GPUs have more microbatches, as many as bring all
   /// to the end of their last backward pass at about the same time; the same as predict() where
   /// that is no quicker, all replicas are alike, ranks meet in every microbatch (ZeRO 2 and 3,
