@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "models/calibration/trust.h"
 #include "sim/base/data_directory.h"
@@ -36,18 +37,19 @@ ErrorRange read_range(const std::string& field, const YamlValue& row) {
 /// A row is one text, not a mapping: every command reads the table, and nodes of YAML cost.
 ErrorClass read_class(const YamlValue& row, std::size_t bands) {
   const std::vector<std::string> fields = split(row.string(), ' ');
-  constexpr std::size_t before_ranges = 4;
+  constexpr std::size_t before_ranges = 5;
   if (fields.size() != before_ranges + bands) {
     row.fail(fmt::format("{} fields", fields.size()),
-             fmt::format("trust, medium, machines, rows and {} ranges", bands));
+             fmt::format("trust, medium, hosts, machines, rows and {} ranges", bands));
   }
   const auto trust = find_trust(fields[0]);
   if (!trust) row.fail(fmt::format("'{}' is no class of trust", fields[0]), trust_classes);
   ErrorClass one{*trust,
                  fields[1],
                  {},
-                 static_cast<int>(number_in(fields[2], row)),
-                 static_cast<int>(number_in(fields[3], row))};
+                 static_cast<int>(number_in(fields[3], row)),
+                 static_cast<int>(number_in(fields[4], row))};
+  if (fields[2] != "more") one.max_hosts = static_cast<std::uint32_t>(number_in(fields[2], row));
   for (std::size_t band = 0; band < bands; ++band) {
     one.ranges.push_back(read_range(fields[before_ranges + band], row));
   }
@@ -67,14 +69,22 @@ ErrorTable load_error_table() {
   return table;
 }
 
-const ErrorClass* find_error_class(const ErrorTable& table, Trust trust, std::string_view medium) {
-  const ErrorClass* of_any = nullptr;
+const ErrorClass* find_error_class(const ErrorTable& table, Trust trust, const Medium& medium) {
+  const ErrorClass* found = nullptr;
+  const auto distance = [&](const ErrorClass& each) {
+    return std::pair(each.medium != medium.name, each.max_hosts);
+  };
   for (const ErrorClass& each : table.classes) {
-    if (each.trust != trust) continue;
-    if (each.medium == medium) return &each;
-    if (each.medium == "any") of_any = &each;
+    const bool is_of_it = each.medium == medium.name || each.medium == "any";
+    if (each.trust != trust || !is_of_it || each.max_hosts < medium.hosts) continue;
+    if (found == nullptr || distance(each) < distance(*found)) found = &each;
   }
-  return of_any;
+  return found;
+}
+
+void add_class(const ErrorTable& table, Trust trust, const Medium& medium, ErrorClasses& classes) {
+  const ErrorClass* const found = find_error_class(table, trust, medium);
+  if (found != nullptr) classes.insert(found);
 }
 
 ErrorRange read_error_range(const YamlValue& value) {
@@ -84,7 +94,7 @@ ErrorRange read_error_range(const YamlValue& value) {
   return {ends.front().share(most), ends.back().share(most)};
 }
 
-std::optional<ErrorRange> error_range(const ErrorTable& table, Trust trust, std::string_view medium,
+std::optional<ErrorRange> error_range(const ErrorTable& table, Trust trust, const Medium& medium,
                                       Bytes size) {
   const ErrorClass* const found = find_error_class(table, trust, medium);
   if (found == nullptr) return std::nullopt;
@@ -99,7 +109,7 @@ double typical_error(const ErrorRange& range) {
   return std::expm1(0.5 * std::log(range.high / range.low) * half / eight_of_ten);
 }
 
-double typical_error(const ErrorTable& table, Trust trust, std::string_view medium, Bytes size) {
+double typical_error(const ErrorTable& table, Trust trust, const Medium& medium, Bytes size) {
   const auto range = error_range(table, trust, medium, size);
   return range ? typical_error(*range) : 0;
 }

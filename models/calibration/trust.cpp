@@ -127,12 +127,14 @@ Trust trust_of(const CalibrationTrust& calibration, const Topology& topology,
   return worst;
 }
 
-std::string medium_of(const Calibration& cost, std::span<const LinkKind> kinds) {
+Medium medium_of(const Calibration& cost, std::span<const LinkKind> kinds, std::uint32_t hosts) {
   const auto crosses = [&](LinkKind kind) {
     return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
   };
-  if (crosses(LinkKind::network)) return cost.transport.empty() ? "network" : cost.transport;
-  return crosses(LinkKind::pcie) || crosses(LinkKind::cpu) ? "pcie" : "nvlink";
+  if (crosses(LinkKind::network)) {
+    return {cost.transport.empty() ? "network" : cost.transport, hosts};
+  }
+  return {crosses(LinkKind::pcie) || crosses(LinkKind::cpu) ? "pcie" : "nvlink"};
 }
 
 std::vector<TrustError> load_trust_errors() {

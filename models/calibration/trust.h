@@ -35,10 +35,17 @@ Trust trust_of(const CalibrationTrust& calibration, const Topology& topology,
                std::span<const DeviceId> gpus, std::span<const LinkKind> kinds,
                std::string_view algorithm, bool textbook);
 
-/// What the data of a call cross that costs most: the transport between hosts ("ib", "tcp"; or
-/// "network", which the calibration has by itself), else "pcie", which may lead through host
-/// memory, or "nvlink".
-std::string medium_of(const Calibration& cost, std::span<const LinkKind> kinds);
+/// What the data of a call cross that costs most.
+struct Medium {
+  /// The transport between hosts ("ib", "tcp"; or "network", which the calibration has by itself),
+  /// else "pcie", which may lead through host memory, or "nvlink".
+  std::string name{};
+  std::uint32_t hosts = 1;  ///< between how many it is
+  auto operator<=>(const Medium&) const = default;
+};
+
+/// The medium of calls between so many hosts that use links of these kinds.
+Medium medium_of(const Calibration& cost, std::span<const LinkKind> kinds, std::uint32_t hosts);
 
 /// The class of that name; nothing for any other.
 std::optional<Trust> find_trust(std::string_view name);

@@ -151,11 +151,11 @@ CallCompiler::CallCompiler(CallSpec spec, const CallCompiler* same_ranks) : spec
   } else {
     settle_textbook();
   }
-  const auto& nodes = placement_.node_of_rank;
-  const bool crosses = std::any_of(nodes.begin(), nodes.end(),
-                                   [&](std::uint32_t node) { return node != nodes.front(); });
+  std::vector<std::uint32_t> nodes = placement_.node_of_rank;
+  std::sort(nodes.begin(), nodes.end());
+  hosts_ = static_cast<std::uint32_t>(std::unique(nodes.begin(), nodes.end()) - nodes.begin());
   for (std::string& each :
-       slot_limits(topology(), kinds_of_nodes(topology(), spec_.gpus), crosses)) {
+       slot_limits(topology(), kinds_of_nodes(topology(), spec_.gpus), hosts_ > 1)) {
     warnings_.push_back(std::move(each));
   }
   const std::vector<std::string> settings = priced_settings(spec_.run);

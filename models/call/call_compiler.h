@@ -129,6 +129,8 @@ class CallCompiler {
   Calibration cost_of(const Calibration& cost) const;
   const Placement& placement() const { return placement_; }
   Rank ranks() const { return placement_.ranks(); }
+  /// The hosts that ranks are on.
+  std::uint32_t hosts() const { return hosts_; }
   bool is_nccl() const { return spec_.run.schedule == ScheduleKind::nccl; }
   /// How many calls in a row the time is the mean of.
   std::uint32_t calls() const;
@@ -165,6 +167,7 @@ class CallCompiler {
   CallSpec spec_;
   Calibration nvls_cost_;  // Calibration::of_nvls() of the spec's
   Placement placement_;
+  std::uint32_t hosts_ = 1;
   std::shared_ptr<const MachineBounds> bounds_;
   /// Laid out when it is first asked for: an estimate needs none.
   struct LaidOnce {

@@ -92,7 +92,7 @@ Prediction outline_on(const CompiledCall& call, const Wiring& wiring) {
   const std::vector<LinkKind> kinds = kinds_of(call.wiring());
   prediction.trust = trust_of(spec.cost.trust, compiler.topology(), spec.gpus, kinds,
                               call.algorithm, !compiler.is_nccl());
-  prediction.medium = medium_of(call.cost(), kinds);
+  prediction.medium = medium_of(call.cost(), kinds, compiler.hosts());
   return prediction;
 }
 

@@ -11,6 +11,7 @@
 #include "models/bounds/bounds.h"
 #include "models/bounds/estimate.h"
 #include "models/bounds/model_floor.h"
+#include "models/calibration/trust.h"
 #include "models/call/call_compiler.h"
 #include "sim/cost/trust.h"
 #include "sim/execution/effort.h"
@@ -51,7 +52,7 @@ struct Prediction {
   Bounds bounds;                         ///< of the machine
   ModelFloor floor;                      ///< of the model
   Trust trust = Trust::exact;
-  std::string medium;                    ///< that its data cross (medium_of())
+  Medium medium;                         ///< that its data cross
   std::optional<EstimateMethod> method;  ///< of an estimate; none: simulated
   std::optional<FormulaTerms> form;      ///< of an estimate by a closed form, where it has one
   bool clamped = false;                  ///< by clamp_to()

@@ -57,7 +57,7 @@ class Estimator::Forms {
                    std::uint32_t channels) const;
   Trust trust(const std::string& algorithm);
   /// What the hops so far cross.
-  std::string medium() const;
+  Medium medium() const;
   const ThreadBlockCosts& costs(Protocol protocol);
   bool contends() const { return contends_for_links(compiler_.cost()); }
 
@@ -308,8 +308,8 @@ Trust Estimator::Forms::trust(const std::string& algorithm) {
   return found->second;
 }
 
-std::string Estimator::Forms::medium() const {
-  return medium_of(compiler_.cost(), std::vector(kinds_.begin(), kinds_.end()));
+Medium Estimator::Forms::medium() const {
+  return medium_of(compiler_.cost(), std::vector(kinds_.begin(), kinds_.end()), compiler_.hosts());
 }
 
 namespace {

@@ -165,7 +165,7 @@ Prediction PeerCalls::predict(const std::vector<std::string>& kernels, std::stri
   if (prediction.trust != Trust::measured) {
     taken_over_.insert(fmt::format("{} of {}", kernel, describe_recorded(*call.cost)));
   }
-  prediction.medium = peer_medium(plans_.spec().run.graph);
+  prediction.medium.name = peer_medium(plans_.spec().run.graph);
   prediction.method = EstimateMethod::formula;
   clamp_to(prediction, prediction.bounds.largest());
   return prediction;

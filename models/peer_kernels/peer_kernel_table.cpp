@@ -89,6 +89,7 @@ ErrorClass read_errors(const YamlValue& value) {
     for (const YamlValue& range : keys.at("ranges").sequence()) {
       read.ranges.push_back(read_error_range(range));
     }
+    read.max_hosts = 1;
     return read;
   }
   keys.at("trust").fail(fmt::format("there is no '{}'", word), "measured, derived or guessed");

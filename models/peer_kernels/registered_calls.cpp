@@ -109,7 +109,7 @@ Prediction RegisteredCalls::predict(Bytes size) {
       *find_cost(table_, {"nccl"}, prediction.algorithm, setting_.compute_capability);
   const std::string gpu = common_gpu(*plans_.spec().topology, plans_.spec().gpus);
   prediction.trust = trust_of(cost, prediction.algorithm, gpu, static_cast<Rank>(setting_.ranks));
-  prediction.medium = peer_medium(true);
+  prediction.medium.name = peer_medium(true);
   prediction.method = EstimateMethod::formula;
   clamp_to(prediction, prediction.bounds.largest());
   return prediction;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/call/prediction.h"
 #include "models/nccl/settings/version.h"
 #include "models/recordings/recording.h"
 #include "sim/cost/calibration.h"
@@ -26,7 +27,7 @@ struct ValidatedRow {
   NcclVersion nccl_version{};            ///< whose rules applied
   bool analytic = false;                 ///< predicted by formulas, not simulated
   Trust trust = Trust::exact;
-  std::string medium{};  ///< that the data cross (medium_of())
+  Medium medium{};  ///< that the data cross
 
   /// (predicted - measured) / measured.
   double error() const { return predicted.value / recorded.time.value - 1; }

@@ -138,7 +138,7 @@ Answer answer_of(const ChoiceMap& map, const std::string& command) {
   for (const Fault& fault : map.request->scenario.faults) {
     answer.facts.push_back({"fault", fault.text});
   }
-  add_trust_and_version(answer, {}, {});
+  add_ranges_and_version(answer);
   AnswerSection section{"", {winner_chart(map), regret_chart(map)}, {}, {std::move(cells)}};
   for (const ChoiceRow& row : map.rows) section.notes.emplace_back(mean_loss_note(row));
   section.shown = Shown::on_pages;

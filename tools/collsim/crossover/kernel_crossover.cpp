@@ -142,7 +142,7 @@ Answer answer_of(const std::vector<TextbookCurves>& curves,
   section.tables.push_back(range_table(all));
   section.shown = Shown::on_pages;
   answer.sections.push_back(std::move(section));
-  add_trust_and_version(answer, {}, {});
+  add_ranges_and_version(answer);
   return answer;
 }
 

@@ -73,7 +73,7 @@ Trust NcclVariants::trust(std::size_t way, Bytes size) {
   return predictor_.estimate(size, Candidate{pairs_[way].first, pairs_[way].second, 0}).trust;
 }
 
-std::string NcclVariants::medium(std::size_t way, Bytes size) {
+Medium NcclVariants::medium(std::size_t way, Bytes size) {
   return predictor_.estimate(size, Candidate{pairs_[way].first, pairs_[way].second, 0}).medium;
 }
 

@@ -29,8 +29,8 @@ class NcclVariants {
   std::string name(std::size_t way) const { return times_.ways()[way].name; }
   /// What predictions of its times rest on.
   Trust trust(std::size_t way, Bytes size);
-  /// What their data cross (medium_of()).
-  std::string medium(std::size_t way, Bytes size);
+  /// What their data cross.
+  Medium medium(std::size_t way, Bytes size);
   /// NCCL's estimate in us, by which it chooses; infinite where it does not use the pair.
   double nccl_estimate(std::size_t way, Bytes size) const;
   /// What NCCL chooses of these, the first among equals.

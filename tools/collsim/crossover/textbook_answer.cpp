@@ -53,7 +53,7 @@ Answer answer_of(const std::vector<TextbookCurves>& rows, const std::string& com
   }
   section.shown = Shown::on_pages;
   answer.sections.push_back(std::move(section));
-  add_trust_and_version(answer, {}, {});
+  add_ranges_and_version(answer);
   answer.draw([&](std::ostream& to) { print_fastest_map(rows, to); });
   return answer;
 }

@@ -44,7 +44,7 @@ struct DiagnosedSize {
   /// The time from which on the size is low is the expected one times exp(alarm); at least
   /// `spread`, and more where NCCL's rules are those of another release.
   double alarm = 0;
-  std::string medium{};  ///< that the data cross (medium_of())
+  Medium medium{};  ///< that the data cross
   Trust trust = Trust::guessed;
   Verdict verdict = Verdict::healthy;
 
@@ -91,7 +91,7 @@ struct Diagnosis {
 struct HealthyTime {
   double log_time = 0;  ///< logarithm of seconds
   Trust trust = Trust::guessed;
-  std::string medium;  ///< that the data cross
+  Medium medium;  ///< that the data cross
 };
 using HealthyTimes = std::map<std::pair<RecordedCall, Bytes>, HealthyTime>;
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <set>
 
-#include "models/calibration/trust.h"
+#include "models/calibration/error_table.h"
 #include "sim/base/units.h"
 #include "tools/collsim/diagnose/diagnosis_report.h"
 #include "tools/collsim/report/answer.h"
@@ -169,11 +169,14 @@ Answer answer_of(const std::vector<DiagnosedLog>& logs, const std::string& comma
        {"machine", joined_of(logs, &DiagnosedLog::machine)},
        {"NCCL", joined_of(logs, &DiagnosedLog::nccl)},
        {"calibration", joined_of(logs, &DiagnosedLog::calibration)}}};
-  std::set<Trust> classes;
+  const ErrorTable errors = load_error_table();
+  ErrorClasses classes;
   for (const DiagnosedLog& log : logs) {
-    for (const DiagnosedSize& size : log.diagnosis.sizes) classes.insert(size.trust);
+    for (const DiagnosedSize& size : log.diagnosis.sizes) {
+      add_class(errors, size.trust, size.medium, classes);
+    }
   }
-  add_trust_and_version(answer, load_trust_errors(), classes);
+  add_ranges_and_version(answer, classes);
   answer.document = diagnosis_record(logs);
   if (logs.size() > 1) answer.sections.push_back(overview_of(logs));
   add_logs(logs, answer);

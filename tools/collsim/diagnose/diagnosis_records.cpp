@@ -140,7 +140,7 @@ void add_size(const DiagnosedSize& size, const RecordedCall& call, Table& table)
   add({"limit", "limit"}, size.limit());
   add.data("healthy_from", size.healthy_from());
   add({"trust", "trust", "", 2, 1, wide_only}, to_string(size.trust));
-  add.data("medium", size.medium);
+  add.data("medium", size.medium.name);
   add({"verdict", "verdict"}, to_string(size.verdict));
 }
 

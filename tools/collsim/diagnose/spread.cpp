@@ -73,29 +73,29 @@ constexpr double share_of_known_release = 0.35;
 
 }  // namespace
 
-SidedError Spread::sided_error(Trust trust, std::string_view medium, Bytes size) const {
+SidedError Spread::sided_error(Trust trust, const Medium& medium, Bytes size) const {
   const auto range = error_range(ranges, trust, medium, size);
   if (!range) return {model_error(trust, size), model_error(trust, size)};
-  const bool is_narrow = medium == "ib" && size >= bandwidth_bound;
+  const bool is_narrow = medium.name == "ib" && size >= bandwidth_bound;
   const double slow_half = std::max(0.0, std::log(range->high)) / nine_of_ten;
   const double fast_half = std::max(0.0, -std::log(range->low)) / nine_of_ten;
   return {(is_narrow ? share_of_known_release : 1) * slow_half,
           std::max(fast_half, error_of_exact)};
 }
 
-double Spread::slower(Trust trust, std::string_view medium, Bytes size) const {
+double Spread::slower(Trust trust, const Medium& medium, Bytes size) const {
   // The range of such calls has the errors of releases whose rules are not known.
-  const bool is_whole = medium == "ib" && size >= bandwidth_bound && !knows_release &&
+  const bool is_whole = medium.name == "ib" && size >= bandwidth_bound && !knows_release &&
                         error_range(ranges, trust, medium, size).has_value();
   const double error = sided_error(trust, medium, size).slower;
   return root_of_squares(is_whole ? error / share_of_known_release : error, noise(size));
 }
 
-double Spread::healthy(Trust trust, std::string_view medium, Bytes size) const {
+double Spread::healthy(Trust trust, const Medium& medium, Bytes size) const {
   return nine_of_ten * slower(trust, medium, size);
 }
 
-double Spread::alarm(Trust trust, std::string_view medium, Bytes size) const {
+double Spread::alarm(Trust trust, const Medium& medium, Bytes size) const {
   const double deviation = slower(trust, medium, size);
   if (size >= bandwidth_bound) {
     return std::min(nineteen_of_twenty * deviation, std::log(max_alarm));

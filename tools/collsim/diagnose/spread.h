@@ -2,7 +2,6 @@
 
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "models/calibration/error_table.h"
@@ -62,19 +61,19 @@ struct Spread {
   double model_error(Trust trust, Bytes size) const;
   /// The error to each side: the 10th and 90th percentile of such predictions are 1.28 times it. By
   /// model_error() where the table has none.
-  SidedError sided_error(Trust trust, std::string_view medium, Bytes size) const;
+  SidedError sided_error(Trust trust, const Medium& medium, Bytes size) const;
   /// The standard deviation of noise and prediction together, as a logarithm.
   double total(Trust trust, Bytes size) const;
   /// How much slower than predicted a time may be and still be healthy, as a logarithm: nine of
   /// ten are no slower. By the range of such predictions; by the model's error where the table has
   /// none.
-  double healthy(Trust trust, std::string_view medium, Bytes size) const;
+  double healthy(Trust trust, const Medium& medium, Bytes size) const;
   /// How much slower than predicted a time has to be to raise an alarm, as a logarithm: 19 of 20
   /// are no slower. More for small calls, which depend on CPUs, on what issues them, and on where
   /// NCCL changes the protocol.
-  double alarm(Trust trust, std::string_view medium, Bytes size) const;
+  double alarm(Trust trust, const Medium& medium, Bytes size) const;
   /// A standard deviation of what makes healthy times slower than predicted, as a logarithm.
-  double slower(Trust trust, std::string_view medium, Bytes size) const;
+  double slower(Trust trust, const Medium& medium, Bytes size) const;
 };
 
 /// The spread where predictions are `times` times as far off, as logarithms.
@@ -94,7 +93,7 @@ struct ResidualPlace {
   Bytes size;
   Trust trust = Trust::guessed;
   std::size_t series = 0;
-  std::string medium{};  ///< that the data cross (medium_of())
+  Medium medium{};  ///< that the data cross
 };
 
 /// How likely residuals log(measured / predicted) are, as the logarithm of a density, up to what

@@ -9,7 +9,6 @@
 #include <bit>
 #include <map>
 #include <ostream>
-#include <set>
 #include <type_traits>
 
 #include "models/nccl/settings/function.h"
@@ -148,10 +147,10 @@ void print_table_head(const Expectation& expectation, Collective collective, std
 Answer answer_of(const Expectation& expectation, const std::string& command) {
   const CallRequest& request = expectation.request;
   Table table;
-  std::set<Trust> classes;
+  ErrorClasses classes;
   for (const ExpectedCall& call : expectation.calls) {
     add_row(expectation, call, table);
-    classes.insert(call.prediction.trust);
+    add_class(request.errors, call.prediction.trust, call.prediction.medium, classes);
   }
   Answer answer;
   answer.title = fmt::format("What calls should take on {}", request.topology.name());
@@ -163,7 +162,7 @@ Answer answer_of(const Expectation& expectation, const std::string& command) {
                                    COLLSIM_VERSION, request.topology.name(), request.ranks, rules,
                                    expectation.method, request.cost.name)),
                comment("p10 and p90 hold 8 of 10 times of healthy machines")});
-  add_trust_and_version(answer, request.trust_errors, classes);
+  add_ranges_and_version(answer, classes);
   answer.document = document_of(expectation, table);
   answer.sections.push_back({.tables = {std::move(table)}});
   return answer;

@@ -219,6 +219,8 @@ Record add_explanation(const Section& section, const CallCompiler& compiler,
   const Prediction& prediction = explanation.prediction;
   answer.draw([section](std::ostream& out) { print_head(section, out); });
   answer.sections.back().apart = true;
+  ErrorClasses classes;
+  add_class(section.request->errors, prediction.trust, prediction.medium, classes);
   answer.say(
       {fmt::format("{} B in {:.2f} us by simulation{}; no algorithm on this machine can beat "
                    "{:.2f} us; the model's floor is {:.2f} us for the busiest resource, "
@@ -230,7 +232,7 @@ Record add_explanation(const Section& section, const CallCompiler& compiler,
                    in_microseconds(explanation.shares.floor_launch),
                    in_microseconds(prediction.floor.latency)),
        "", "  "});
-  answer.head(comments(trust_texts(*section.request, {prediction.trust})));
+  answer.head(comments(range_texts(classes)));
   if (!explanation.candidates.empty()) answer.sections.push_back(candidate_section(explanation));
   if (compiler.nccl() != nullptr && !compiler.nccl_function()) {
     const PointToPoint& resources = compiler.nccl()->point_to_point();

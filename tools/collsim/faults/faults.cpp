@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -123,7 +122,9 @@ std::vector<std::string> head_of(const CallRequest& request, const CallCompiler&
       to_string(healthy.protocol), ranking.origin == TimeOrigin::bounds ? "at least " : "",
       in_microseconds(healthy.time),
       ranking.origin == TimeOrigin::steady_state ? " (steady state)" : "")};
-  for (std::string& text : trust_texts(request, {healthy.trust})) texts.push_back(std::move(text));
+  ErrorClasses classes;
+  add_class(request.errors, healthy.trust, healthy.medium, classes);
+  for (std::string& text : range_texts(classes)) texts.push_back(std::move(text));
   texts.push_back(
       fmt::format("one cable at {:g} % of its bandwidth, both ways", 100 * ranking.share));
   return texts;
@@ -214,15 +215,16 @@ Answer answer_of(const CallRequest& request, const std::vector<RankedCall>& call
                   to_string(first.size), request.topology.name(), request.ranks),
       command};
   answer.document = Record::array();
-  std::set<Trust> classes;
+  ErrorClasses classes;
   for (const RankedCall& call : calls) {
-    classes.insert(call.ranking.healthy.trust);
+    const Prediction& healthy = call.ranking.healthy;
+    add_class(request.errors, healthy.trust, healthy.medium, classes);
     add_ranking(request, call, rows, answer);
   }
   const auto rankings = answer.document.get<std::vector<Record>>();
   answer.facts = {{"NCCL", joined_values(rankings, "nccl_version")},
                   {"calibration", request.cost.name}};
-  add_trust_and_version(answer, request.trust_errors, classes);
+  add_ranges_and_version(answer, classes);
   answer.rows = rows_of(request, calls);
   return answer;
 }

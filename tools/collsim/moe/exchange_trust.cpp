@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -37,12 +38,11 @@ ExchangeErrors::ExchangeErrors()
       scaling_(load_scaling_error()),
       generations_(range_of_other_generations()) {}
 
-double ExchangeErrors::of_class(Trust trust, std::string_view medium, double bytes) const {
+double ExchangeErrors::of_class(Trust trust, const Medium& medium, double bytes) const {
   return typical_error(errors_, trust, medium, Bytes{static_cast<std::int64_t>(bytes)});
 }
 
-ErrorRange ExchangeErrors::range_of_class(Trust trust, std::string_view medium,
-                                          double bytes) const {
+ErrorRange ExchangeErrors::range_of_class(Trust trust, const Medium& medium, double bytes) const {
   return error_range(errors_, trust, medium, Bytes{static_cast<std::int64_t>(bytes)})
       .value_or(ErrorRange{});
 }
@@ -60,7 +60,10 @@ ExchangeTrust ExchangeErrors::of(const ExchangeKernel& kernel, const Topology& t
     trust.error = std::max(trust.error, error);
     trust.range = {std::min(trust.range.low, range.low), std::max(trust.range.high, range.high)};
   };
-  const std::string_view medium = network.empty() ? std::string_view("nvlink") : network;
+  std::set<std::int32_t> hosts;
+  for (const DeviceId each : gpus) hosts.insert(topology.node_of(each));
+  const Medium medium{network.empty() ? "nvlink" : std::string(network),
+                      static_cast<std::uint32_t>(hosts.size())};
   const double guessed = of_class(Trust::guessed, medium, bytes);
   if (gpu != runs.gpu) {
     const bool kin = is_kin(gpu, runs.gpu);

@@ -36,9 +36,9 @@ class ExchangeErrors {
   ExchangeTrust of(const ExchangeKernel& kernel, const Topology& topology,
                    std::span<const DeviceId> gpus, double bytes) const;
   /// The error of calls of such a class, as of one of `collsim run`.
-  double of_class(Trust trust, std::string_view medium, double bytes) const;
+  double of_class(Trust trust, const Medium& medium, double bytes) const;
   /// The range of such calls.
-  ErrorRange range_of_class(Trust trust, std::string_view medium, double bytes) const;
+  ErrorRange range_of_class(Trust trust, const Medium& medium, double bytes) const;
 
  private:
   ErrorTable errors_;

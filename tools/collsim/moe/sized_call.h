@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 
+#include "models/calibration/trust.h"
 #include "models/scenario/run_spec.h"
 #include "sim/base/units.h"
 #include "sim/cost/calibration.h"
@@ -26,7 +27,7 @@ struct SizedQuestion {
 struct SizedCall {
   Seconds time;
   Trust trust = Trust::guessed;  ///< what the time rests on
-  std::string medium;            ///< what its data cross
+  Medium medium{};               ///< what its data cross
   Seconds even;                  ///< of as many bytes in all, the same from each rank to each
   PortExchange ports;
 };

@@ -232,7 +232,7 @@ Chart decode_chart(const std::vector<Record>& records, std::string title, const 
 Answer decode_answer(const DecodePlanRequest& request, const DecodePlan& plan,
                      const std::string& command) {
   Answer answer{decode_title(request), command};
-  add_trust_and_version(answer, {}, {});
+  add_ranges_and_version(answer);
   answer.head({comment(answer.title)});
   const auto all_reduces = 2 * request.model.layers + 1;
   Table table = decode_table(request, plan);

@@ -260,7 +260,7 @@ Chart exchange_plan_chart(const std::vector<Record>& records) {
 Answer exchange_plan_answer(const ExchangePlanRequest& request, const ExchangePlan& plan,
                             const std::string& command) {
   Answer answer{exchange_plan_title(request), command};
-  add_trust_and_version(answer, {}, {});
+  add_ranges_and_version(answer);
   answer.head({comment(answer.title)});
   Table table = exchange_plan_table(request, plan);
   AnswerSection section{"", {exchange_plan_chart(table.rows)}};

@@ -152,9 +152,12 @@ Answer head_of(const CapacityRequest& request, const CapacityPlan& plan,
   for (std::size_t i = 0; i < request.alternatives.size(); ++i) {
     answer.facts.push_back({letter_of(i), assumptions_of(request.alternatives[i])});
   }
-  std::set<Trust> classes;
-  for (const PlanRow& row : plan.rows) classes.insert(row.prediction.trust);
-  add_trust_and_version(answer, load_trust_errors(), classes);
+  const ErrorTable errors = load_error_table();
+  ErrorClasses classes;
+  for (const PlanRow& row : plan.rows) {
+    add_class(errors, row.prediction.trust, row.prediction.medium, classes);
+  }
+  add_ranges_and_version(answer, classes);
   return answer;
 }
 

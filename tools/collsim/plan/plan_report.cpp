@@ -14,6 +14,7 @@
 #include "tools/collsim/plan/network_words.h"
 #include "tools/collsim/plan/plan_chart.h"
 #include "tools/collsim/report/answer.h"
+#include "tools/collsim/report/call_rows.h"
 
 namespace collsim::command {
 
@@ -263,18 +264,12 @@ void add_trust(const CapacityPlan& plan, PlanNotes& notes) {
                     "other ({})",
                     percent * scaling.off, scaling.source));
   }
-  std::set<std::pair<Trust, std::string>> used;
-  for (const PlanRow& row : plan.rows) used.emplace(row.prediction.trust, row.prediction.medium);
   const ErrorTable errors = load_error_table();
-  for (const auto& [trust, medium] : used) {
-    const ErrorClass* const known = find_error_class(errors, trust, medium);
-    if (known == nullptr) continue;
-    notes.push_back(
-        fmt::format("trust: {} over {}: typically {:.0f} % off from 16 MiB ({} rows of {} "
-                    "machines)",
-                    to_string(trust), known->medium, percent * typical_error(known->ranges.back()),
-                    known->rows, known->machines));
+  ErrorClasses classes;
+  for (const PlanRow& row : plan.rows) {
+    add_class(errors, row.prediction.trust, row.prediction.medium, classes);
   }
+  for (std::string& text : range_texts(classes)) notes.push_back(std::move(text));
 }
 
 void print_plan_chart(const CapacityRequest& request, const CapacityPlan& plan, std::ostream& out) {

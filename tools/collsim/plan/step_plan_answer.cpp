@@ -231,7 +231,7 @@ Answer step_plan_answer(const StepPlanRequest& request, const StepPlan& plan,
       {{"batch", fmt::format("{} sequences of {} tokens", request.setup.global_batch,
                              request.setup.tokens_sequence())},
        {"prices", request.prices.file}}};
-  add_trust_and_version(answer, {}, {});
+  add_ranges_and_version(answer);
   const std::string& currency = request.prices.currency;
   Table table = step_plan_table(request, plan);
   answer.sections.push_back({"", {}, {step_plan_headline(request, plan)}});

@@ -169,13 +169,9 @@ ChartSeries& line_called(const std::string& name, Chart& chart) {
   return chart.series.emplace_back(ChartSeries{name, SeriesMark::line, tone});
 }
 
-void add_trust_and_version(Answer& answer, std::span<const TrustError> errors,
-                           const std::set<Trust>& classes) {
-  for (const Trust trust : classes) {
-    const auto error = std::find_if(errors.begin(), errors.end(),
-                                    [&](const TrustError& each) { return each.trust == trust; });
-    answer.facts.push_back(
-        {"trust", error == errors.end() ? std::string(to_string(trust)) : describe(*error)});
+void add_ranges_and_version(Answer& answer, const ErrorClasses& classes) {
+  for (std::string& text : range_texts(classes)) {
+    answer.facts.push_back({"range", text.substr(text.find(' ') + 1)});
   }
   answer.facts.push_back({"made by", fmt::format("collsim {}", COLLSIM_VERSION)});
 }

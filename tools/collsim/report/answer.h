@@ -4,14 +4,13 @@
 #include <functional>
 #include <iosfwd>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "models/calibration/trust.h"
+#include "models/calibration/error_table.h"
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/report/chart.h"
 #include "tools/collsim/report/records.h"
@@ -108,8 +107,7 @@ std::string joined_values(std::span<const Record> rows, const std::string& key);
 /// The line of a chart that has the name; a new one at its end if none has.
 ChartSeries& line_called(const std::string& name, Chart& chart);
 
-/// Adds the facts that say how far to trust predictions of these classes, and collsim's version.
-void add_trust_and_version(Answer& answer, std::span<const TrustError> errors,
-                           const std::set<Trust>& classes);
+/// Adds the facts that say where times of these classes lay, and collsim's version.
+void add_ranges_and_version(Answer& answer, const ErrorClasses& classes = {});
 
 }  // namespace collsim::command

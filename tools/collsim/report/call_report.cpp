@@ -195,7 +195,7 @@ class CallReport final : public CallPrinter {
   void add(const Row& row) override {
     runs_.back().rows.push_back(answer_record(section_, row));
     all_.push_back(runs_.back().rows.back());
-    classes_.insert(row.prediction.trust);
+    add_class(section_.request->errors, row.prediction.trust, row.prediction.medium, classes_);
   }
 
   void end() override {
@@ -210,7 +210,7 @@ class CallReport final : public CallPrinter {
       answer_.facts.push_back({"NCCL", joined_values(all_, "nccl_version")});
     }
     answer_.facts.insert(answer_.facts.end(), recordings_.begin(), recordings_.end());
-    add_trust_and_version(answer_, errors_, classes_);
+    add_ranges_and_version(answer_, classes_);
     AnswerSection charts;
     if (has_several_sizes(runs_)) {
       charts.charts = {chart_over_size(runs_, false), chart_over_size(runs_, true)};
@@ -239,17 +239,15 @@ class CallReport final : public CallPrinter {
     for (const Fault& fault : request.scenario.faults) {
       answer_.facts.push_back({"fault", fault.text});
     }
-    errors_ = request.trust_errors;
   }
 
   Format format_;
   std::ostream& out_;
   Section section_;
   Answer answer_;
-  std::vector<TrustError> errors_;
   std::vector<AnsweredRun> runs_;
   std::vector<Record> all_;
-  std::set<Trust> classes_;
+  ErrorClasses classes_;
   std::vector<Fact> recordings_;
 };
 

@@ -104,8 +104,9 @@ void add_parts(const Row& row, bool is_estimate, Record& record) {
 }
 
 Record known_error(const CallRequest& request, const Prediction& prediction) {
-  const auto error = error_of(request.trust_errors, prediction.trust, prediction.size);
-  return error ? Record(*error) : Record();
+  const double error =
+      typical_error(request.errors, prediction.trust, prediction.medium, prediction.size);
+  return error > 0 ? Record(error) : Record();
 }
 
 /// All columns of tables. Size, time and busbw are always the first three, so that scripts find
@@ -215,30 +216,17 @@ class CallTable final : public CallPrinter {
     fmt::print(out_, "{}\n", line_of(columns_, for_people(answer_record(section_, row))));
     out_.flush();
     rows_.push_back(row);
-    classes_.insert(row.prediction.trust);
+    add_class(section_.request->errors, row.prediction.trust, row.prediction.medium, classes_);
   }
 
   void end() override {
     if (section_.run->measured) print_errors();
     if (is_analytic(section_)) print_form();
-    print_trust_errors(*section_.request, classes_, out_);
-    print_ranges();
+    for (const std::string& text : range_texts(classes_)) out_ << wrapped(text, "# ", "#   ");
     fmt::print(out_, "\n");
   }
 
  private:
-  /// Prints where eight of ten times of such calls lie, a line for each class of the rows.
-  void print_ranges() {
-    std::set<const ErrorClass*> classes;
-    const ErrorTable& table = section_.request->errors;
-    for (const Row& row : rows_) {
-      const auto* const found =
-          find_error_class(table, row.prediction.trust, row.prediction.medium);
-      if (found == nullptr || !classes.insert(found).second) continue;
-      out_ << wrapped(describe(*found), "# ", "#   ");
-    }
-  }
-
   /// Prints the closed form of the times, and what times without a closed form neglect.
   void print_form() {
     const auto print = [&](const std::string& text) { out_ << wrapped(text, "# ", "#   "); };
@@ -288,7 +276,7 @@ class CallTable final : public CallPrinter {
   std::ostream& out_;
   Section section_;
   std::vector<Column> columns_;
-  std::set<Trust> classes_;  // of the rows
+  ErrorClasses classes_;  // of the rows
   std::vector<Row> rows_;
 };
 
@@ -314,7 +302,7 @@ void add_range(const CallRequest& request, const Prediction& prediction, Record&
   const double time = in_microseconds(prediction.time);
   record["time_p10_us"] = range ? Record(time * range->low) : Record();
   record["time_p90_us"] = range ? Record(time * range->high) : Record();
-  record["medium"] = prediction.medium.empty() ? Record() : Record(prediction.medium);
+  record["medium"] = prediction.medium.name.empty() ? Record() : Record(prediction.medium.name);
 }
 
 std::string range_text(const CallRequest& request, const Prediction& prediction) {
@@ -404,7 +392,13 @@ std::string describe(const RunSpec& run) {
   return text;
 }
 
+namespace {
+
 std::string describe(const ErrorClass& found) {
+  const std::string of_hosts = found.max_hosts == 1 ? ""
+                               : found.max_hosts == ErrorClass::any_number
+                                   ? ", many hosts"
+                                   : fmt::format(", up to {} hosts", found.max_hosts);
   const ErrorRange& large = found.ranges.back();
   ErrorRange small = found.ranges.front();
   for (std::size_t band = 1; band + 1 < found.ranges.size(); ++band) {
@@ -413,36 +407,23 @@ std::string describe(const ErrorClass& found) {
   }
   return fmt::format(
       "range: 8 of 10 such times were {:.2f} to {:.2f} of the predicted from 16 MiB, {:.2f} to "
-      "{:.2f} below ({}, over {}: {} rows of {} machine{})",
+      "{:.2f} below ({}, over {}{}: {} rows of {} machine{})",
       large.low, large.high, small.low, small.high, to_string(found.trust),
-      found.medium == "any" ? "any medium" : found.medium, found.rows, found.machines,
+      found.medium == "any" ? "any medium" : found.medium, of_hosts, found.rows, found.machines,
       found.machines == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::vector<std::string> range_texts(const ErrorClasses& classes) {
+  std::vector<std::string> texts;
+  for (const ErrorClass* const each : classes) texts.push_back(describe(*each));
+  return texts;
 }
 
 std::string_view extent_of(const Prediction& prediction) {
   const bool is_estimate = prediction.extent == Extent::part && prediction.method;
   return is_estimate ? "est" : to_string(prediction.extent);
-}
-
-std::string describe(const TrustError& error) {
-  return fmt::format("{}: typically {:.0f} % off from 16 MiB, {:.0f} % below ({})",
-                     to_string(error.trust), 100 * error.from_16_mib, 100 * error.below,
-                     error.source);
-}
-
-std::vector<std::string> trust_texts(const CallRequest& request, const std::set<Trust>& classes) {
-  std::vector<std::string> texts;
-  for (const TrustError& error : request.trust_errors) {
-    if (classes.contains(error.trust)) texts.push_back("trust: " + describe(error));
-  }
-  return texts;
-}
-
-void print_trust_errors(const CallRequest& request, const std::set<Trust>& classes,
-                        std::ostream& out) {
-  for (const std::string& text : trust_texts(request, classes)) {
-    out << wrapped(text, "# ", "#   ");
-  }
 }
 
 Record context_of(const CallRequest& request, const RunSpec* run) {

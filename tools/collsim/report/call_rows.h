@@ -3,7 +3,6 @@
 #include <iosfwd>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,13 +39,10 @@ void print_head(const Section& section, std::ostream& out);
 /// part of the call is short enough to be simulated.
 std::string_view extent_of(const Prediction& prediction);
 
-/// Says how far off a class of trust was: "measured: typically 4 % off from 16 MiB, 6 % below
-/// (2,317 recorded rows that no fit has seen)".
-std::string describe(const TrustError& error);
-
-/// Says where such times lay: "range: 8 of 10 such times were 0.95 to 1.06 of the predicted from 16
-/// MiB, 0.84 to 1.12 below (measured, over nvlink: 3,454 rows of 8 machines)".
-std::string describe(const ErrorClass& found);
+/// A sentence for each class that says where such times lay: "range: 8 of 10 such times were 0.95
+/// to 1.06 of the predicted from 16 MiB, 0.84 to 1.12 below (measured, over nvlink: 3,454 rows of 8
+/// machines)".
+std::vector<std::string> range_texts(const ErrorClasses& classes);
 
 /// A sentence on an algorithm that has the name of an engine's kernel, or on such a kernel: what is
 /// modelled, and that the other is something else. Empty for all else.
@@ -59,11 +55,6 @@ std::string range_text(const CallRequest& request, const Prediction& prediction)
 /// Adds `time_p10_us` and `time_p90_us`, the percentiles of what such calls have taken, which are
 /// null of exact ones, and `medium`.
 void add_range(const CallRequest& request, const Prediction& prediction, Record& record);
-
-/// A sentence per class of trust, with the errors of past predictions. None for `exact`.
-std::vector<std::string> trust_texts(const CallRequest& request, const std::set<Trust>& classes);
-void print_trust_errors(const CallRequest& request, const std::set<Trust>& classes,
-                        std::ostream& out);
 
 /// The fields of every CSV and JSON row that give its context: `machine`, `collective`, `nranks`,
 /// `faults` ("link: node0/nic0, bandwidth: 10%; rank: 3, late: 1 ms", empty if there are none),

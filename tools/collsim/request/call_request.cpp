@@ -256,7 +256,6 @@ CallRequest read_request(const po::variables_map& values, std::ostream& err,
   if (values.contains("format")) request.format = format_option(values);
   request.wide = given<bool>(values, "wide").value_or(false);
   request.nccl_estimate = given<bool>(values, "nccl-estimate").value_or(false);
-  request.trust_errors = load_trust_errors();
   request.errors = load_error_table();
   request.scenario = read_scenario(values, communicator);
   Machine machine =
@@ -276,12 +275,10 @@ CallRequest read_request(const po::variables_map& values, std::ostream& err,
   return request;
 }
 
-CallRequest question_about(Scenario scenario, Topology topology,
-                           std::vector<TrustError> trust_errors, ErrorTable errors) {
+CallRequest question_about(Scenario scenario, Topology topology, ErrorTable errors) {
   CallRequest request;
   request.scenario = std::move(scenario);
   request.topology = std::move(topology);
-  request.trust_errors = std::move(trust_errors);
   request.errors = std::move(errors);
   request.cost = cost_of(request);
   request.gpus =

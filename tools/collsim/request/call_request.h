@@ -25,7 +25,6 @@ struct CallRequest {
   std::vector<DeviceId> gpus;  ///< of the ranks, in their order
   MachineFaults faults;
   Format format = Format::table;
-  std::vector<TrustError> trust_errors;
   ErrorTable errors;           ///< how far measured times lie from predicted ones
   bool wide = false;           ///< tables with all columns, in lines of any length
   bool nccl_estimate = false;  ///< show NCCL's own estimate
@@ -46,8 +45,7 @@ CallRequest read_request(const boost::program_options::variables_map& values, st
 
 /// The question that a scenario asks about a machine, for programs: no options, no warnings. Throws
 /// InputError.
-CallRequest question_about(Scenario scenario, Topology topology,
-                           std::vector<TrustError> trust_errors, ErrorTable errors);
+CallRequest question_about(Scenario scenario, Topology topology, ErrorTable errors);
 
 /// The call of one run. It refers to the question.
 CallSpec spec_of(const CallRequest& request, const RunSpec& run);

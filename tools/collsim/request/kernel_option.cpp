@@ -34,9 +34,8 @@ std::optional<KernelQuestion> kernel_question(const po::variables_map& values) {
 
 namespace {
 
-/// Errors of peer kernels beside those of NCCL's calls. Medians are not said of any.
+/// Errors of peer kernels beside those of NCCL's calls.
 void add_errors(CallRequest& request) {
-  request.trust_errors.clear();
   for (ErrorClass& each : load_peer_kernels().errors) {
     request.errors.classes.push_back(std::move(each));
   }

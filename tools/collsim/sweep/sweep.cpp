@@ -317,7 +317,7 @@ void warn_of_first_point(const Sweep& sweep, std::ostream& err) {
     Scenario scenario = sweep.space.scenario(0);
     Topology machine = sweep.space.machine(scenario, 0);
     const CallRequest request =
-        question_about(std::move(scenario), std::move(machine), sweep.trust_errors, sweep.errors);
+        question_about(std::move(scenario), std::move(machine), sweep.errors);
     if (const auto warning = calibration_warning(request.cost)) print_warning(*warning, err);
     for (const RunSpec& run : request.scenario.runs) warn(CallCompiler(spec_of(request, run)), err);
   } catch (const InputError&) {

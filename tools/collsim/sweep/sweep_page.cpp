@@ -239,17 +239,6 @@ Table row_table(const std::vector<SweptColumn>& swept, std::span<const Record> r
 }
 
 /// Of the rows that have an answer.
-std::set<Trust> classes_of(std::span<const Record> rows) {
-  std::set<Trust> classes;
-  for (const Trust trust : {Trust::exact, Trust::measured, Trust::derived, Trust::guessed}) {
-    if (std::any_of(rows.begin(), rows.end(),
-                    [&](const Record& row) { return row["trust"] == to_string(trust); })) {
-      classes.insert(trust);
-    }
-  }
-  return classes;
-}
-
 }  // namespace
 
 Answer sweep_report(const Sweep& sweep, const SweepPage& asked, std::span<const Record> rows) {
@@ -258,12 +247,12 @@ Answer sweep_report(const Sweep& sweep, const SweepPage& asked, std::span<const 
     if (row["problem"].is_null()) answered.push_back(row);
   }
   Answer report{"Sweep", asked.command, {}, {}};
-  for (const auto& [name, key] :
-       {std::pair{"machine", "machine"}, std::pair{"engine", "engine"},
-        std::pair{"calibration", "calibration"}, std::pair{"NCCL", "nccl_version"}}) {
+  for (const auto& [name, key] : {std::pair{"machine", "machine"}, std::pair{"engine", "engine"},
+                                  std::pair{"calibration", "calibration"},
+                                  std::pair{"NCCL", "nccl_version"}, std::pair{"trust", "trust"}}) {
     report.facts.push_back({name, joined_values(answered, key)});
   }
-  add_trust_and_version(report, sweep.trust_errors, classes_of(answered));
+  add_ranges_and_version(report);
   const std::vector<SweptColumn> swept = swept_columns(sweep, answered);
   AnswerSection section;
   if (!answered.empty()) {

@@ -52,7 +52,6 @@ Sweep read_sweep(const std::filesystem::path& file, EngineName engine_name, bool
   const TextFile text = read_text_file(file, "a scenario with a sweep");
   Sweep sweep{SweepSpace(text)};
   sweep.space.check();
-  sweep.trust_errors = load_trust_errors();
   sweep.errors = load_error_table();
   sweep.engine_name = engine_name;
   sweep.exact = exact;
@@ -130,9 +129,8 @@ SweepRows::Call& SweepRows::call_of(std::uint64_t point, std::size_t run) {
   }
   Method method = method_of(sweep_.engine_name, sweep_.exact);
   method.simulation.watch = &watch_;
-  call_ = std::make_shared<Call>(
-      question_about(std::move(scenario), *machine_, sweep_.trust_errors, sweep_.errors), run,
-      std::move(method));
+  call_ = std::make_shared<Call>(question_about(std::move(scenario), *machine_, sweep_.errors), run,
+                                 std::move(method));
   call_key_ = key;
   return *call_;
 }

@@ -18,7 +18,6 @@ namespace collsim::command {
 /// What all rows of a sweep share. Threads may share it.
 struct Sweep {
   SweepSpace space;
-  std::vector<TrustError> trust_errors{};
   ErrorTable errors{};
   EngineName engine_name = EngineName::native;
   bool exact = false;

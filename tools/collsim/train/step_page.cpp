@@ -139,7 +139,7 @@ std::string closing_words(const Record& row) {
 
 Answer head_of(std::string title, const std::string& command) {
   Answer answer{std::move(title), command};
-  add_trust_and_version(answer, {}, {});
+  add_ranges_and_version(answer);
   return answer;
 }
 

@@ -71,7 +71,7 @@ Answer head_of(const ValidationReport& validation, const std::string& command) {
     answer.facts.push_back({"error", fmt::format("{:.1f} % in the median of {} rows",
                                                  100 * total_score(rows).all.median, rows.size())});
   }
-  add_trust_and_version(answer, {}, {});
+  add_ranges_and_version(answer);
   return answer;
 }
 

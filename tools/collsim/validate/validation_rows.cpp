@@ -55,7 +55,7 @@ ordered_json to_json(const ValidatedRow& row) {
                       {"nccl_version", to_string(row.nccl_version)},
                       {"engine", row.analytic ? "analytic" : "native"},
                       {"trust", to_string(row.trust)},
-                      {"medium", row.medium},
+                      {"medium", row.medium.name},
                       {"collsim_version", COLLSIM_VERSION}};
   if (row.nccl_estimate) object["nccl_estimate_us"] = rounded_microseconds(*row.nccl_estimate);
   return object;

@@ -41,9 +41,8 @@ std::unique_ptr<ExpectedCalls::Asked> ExpectedCalls::ask(const Shape& shape) con
   scenario.ranks = static_cast<Rank>(ranks);
   scenario.ranks_per_node = static_cast<Rank>(ranks / nodes);
   try {
-    auto asked = std::make_unique<Asked>(Asked{
-        question_about(scenario, question_.topology, question_.trust_errors, question_.errors),
-        {}});
+    auto asked = std::make_unique<Asked>(
+        Asked{question_about(scenario, question_.topology, question_.errors), {}});
     asked->predictor = std::make_unique<Predictor>(
         spec_of(asked->request, asked->request.scenario.runs.front()), by_formulas());
     asked->empty = in_microseconds(asked->predictor->predict(smallest).time);
