@@ -249,8 +249,8 @@ const Subcommand topo_list_subcommand{
     .summary = "list the shipped machines with their sizes and rates",
     .usages = {"[--wide] [--format F]"},
     .answers =
-        "Lists the shipped machines with their sizes, links and rates, and templates of nodes and "
-        "fabrics.",
+        "Says which machines are shipped, with their sizes, links and rates, and which templates "
+        "of nodes and fabrics.",
     .manual = "",
     .examples = {"topo list", "topo list --wide", "topo list --format csv"},
     .argument = "",
