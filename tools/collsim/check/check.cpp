@@ -365,9 +365,10 @@ const Subcommand check_subcommand{
         "-a takes one of the algorithms of `collsim list`, or all, a schedule file, and NCCL's "
         "nvls, nvls_tree, collnet_direct, collnet_chain and pat. Without a machine plans are a "
         "textbook's, and ranks fill nodes in order. On a machine (with --schedule nccl alone: on "
-        "every shipped one of up to 64 GPUs, in minutes) they are all that NCCL runs. -r all takes every rank in turn as the "
-        "root.\nOf a program (`collsim: program/1`) it proves that no order of events makes it "
-        "hang, or says who waits for whom. docs/check.md says what a proof is.",
+        "every shipped one of up to 64 GPUs, in minutes) they are all that NCCL runs. -r all takes "
+        "every rank in turn as the root.\nOf a program (`collsim: program/1`) it proves that no "
+        "order of events makes it hang, or says who waits for whom. docs/check.md says what a "
+        "proof is.",
     .examples = {"check --algorithm ring --ranks 1..17", "check dgx-h100-x4",
                  "check my-program.yaml", "check --algorithm my-ring.yaml --ranks 2..9"},
     .argument = "topology",
