@@ -29,7 +29,7 @@ class KernelPlans {
   Predictor& nccl() {
     return of("nccl", [this] { return spec_; });
   }
-  /// The plan of that algorithm, where links alone cost anything.
+  /// Predicts the same call by that textbook algorithm, on a machine whose links alone cost time.
   Predictor& on_links_alone(const std::string& algorithm) {
     return of(algorithm, [&] {
       CallSpec spec = spec_;

@@ -23,7 +23,7 @@ class Nccl;
 struct CallCost {
   Seconds alone{};     ///< from the last rank's start to the end
   Seconds latency{};   ///< the part of `alone` that kernels and the network do not make longer
-  double network = 0;  ///< the share of its nodes' NICs that the rest of it fills
+  double network = 0;  ///< the share of its nodes' NICs that it fills apart from `latency`
   std::uint32_t channels = 0;  ///< multiprocessors that it keeps on each GPU
   /// The number of a call inside a node there (CallCosts::rates_in_node()).
   std::optional<std::uint32_t> in_node{};

@@ -51,8 +51,8 @@ std::vector<Contributions> initial_buffers(const Plan& plan, std::uint32_t chann
 std::vector<std::int32_t> initial_values(const Plan& plan, std::uint32_t channel = 0);
 
 /// Where the numbers after the last step are not what the collective promises, in words: "rank 2
-/// has 7 in chunk 0, not 10". Of plans whose channels divide the chunks, those that the channel
-/// changed count.
+/// has 7 in chunk 0, not 10". If channels divide the chunks of the plan,
+/// only chunks that this channel has changed are compared.
 std::optional<std::string> wrong_value(const Plan& plan, std::uint32_t channel,
                                        std::span<const std::int32_t> values);
 

@@ -444,9 +444,9 @@ const Subcommand advise_subcommand{
     .summary = "which NCCL settings, placements and faults change the time, by how much",
     .usages = {"[MACHINE|SCENARIO] [options]"},
     .answers =
-        "Tries NCCL's settings, placements of the ranks and a machine without its faults, one at a "
-        "time, and prints which change the time of the calls, by how much, and which change "
-        "nothing here.",
+        "Says which NCCL settings and placements of ranks change the time of the calls, by how "
+        "much, and which change nothing here. Each is tried alone, and so is the machine without "
+        "its faults.",
     .manual =
         "-c takes several collectives. --settings judges a block of settings line by line. "
         "docs/advise.md explains the output.\n" +

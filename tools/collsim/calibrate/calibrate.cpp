@@ -327,8 +327,8 @@ const Subcommand calibrate_subcommand{
     .summary = "fit a machine's cost constants to recorded runs, with intervals",
     .usages = {"RECORDING... -o FILE [options]", "PLAN -o FILE"},
     .answers =
-        "Fits the constants of the cost model to recorded runs and writes a calibration file. The "
-        "file has a 95 % interval for every constant.",
+        "Says which constants of the cost model fit a machine, by recorded runs of it, and writes "
+        "them as a calibration file. The file has a 95 % interval for every constant.",
     .manual =
         "A constant that the rows do not determine keeps its starting value, and the file says so. "
         "`collsim validate` reads the same recordings. Rows that are held out are scored but not "

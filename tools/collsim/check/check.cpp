@@ -358,16 +358,17 @@ const Subcommand check_subcommand{
     .summary = "prove that plans deliver every contribution exactly once",
     .usages = {"[--algorithm A|all] [options]", "MACHINE [options]", "PROGRAM.yaml"},
     .answers =
-        "Runs every plan in random legal orders, with several credit depths, and counts the "
-        "contributions of every rank in every buffer. Exit code 1 means that a plan is wrong, or "
-        "that none is proved.",
+        "Says whether an algorithm is right: every plan runs in random legal orders, with several "
+        "credit depths, and the contributions of every rank in every buffer are counted. Exit code "
+        "1 means that a plan is wrong, or that none is proved.",
     .manual =
-        "-a takes the algorithms of `collsim list`, a schedule file, and NCCL's nvls, nvls_tree, "
-        "collnet_direct, collnet_chain and pat. Without a machine plans are a textbook's, and "
-        "ranks fill nodes in order. On a machine (with --schedule nccl alone: on every shipped one "
-        "of up to 64 GPUs) they are all that NCCL runs. -r all takes every rank in turn as the "
-        "root.\nOf a program (`collsim: program/1`) it proves that no order of events makes it "
-        "hang, or says who waits for whom.",
+        "-a takes one of the algorithms of `collsim list`, or all, a schedule file, and NCCL's "
+        "nvls, nvls_tree, collnet_direct, collnet_chain and pat. Without a machine plans are a "
+        "textbook's, and ranks fill nodes in order. On a machine (with --schedule nccl alone: on "
+        "every shipped one of up to 64 GPUs, in minutes) they are all that NCCL runs. -r all takes "
+        "every rank in turn as the root.\nOf a program (`collsim: program/1`) it proves that no "
+        "order of events makes it hang, or says who waits for whom. docs/check.md says what a "
+        "proof is.",
     .examples = {"check --algorithm ring --ranks 1..17", "check dgx-h100-x4",
                  "check my-program.yaml", "check --algorithm my-ring.yaml --ranks 2..9"},
     .argument = "topology",

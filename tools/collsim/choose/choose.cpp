@@ -304,12 +304,12 @@ const Subcommand choose_subcommand{
     .summary = "NCCL's choices on a machine: rings, trees, algorithm by size",
     .usages = {"MACHINE [--nodes N] [--nccl-version V] [--env K=V ...]"},
     .answers =
-        "Prints NCCL's choices on a machine: channels, rings, trees, and the algorithm and "
+        "Says what NCCL chooses on a machine: channels, rings, trees, and the algorithm and "
         "protocol for each size. The estimates are NCCL's own, by which it chooses.",
     .manual =
         "MACHINE may also be a topology file of NCCL's (*.xml). --registered adds the kernels on "
         "symmetric memory. Two releases after --nccl-version are compared: where they choose "
-        "unlike, and what each choice is predicted to take.",
+        "unlike, and what each choice is predicted to take. docs/choose.md explains the output.",
     .examples = {"choose hgx-h200", "choose dgx-b200-x2 --nccl-version 2.28,2.31",
                  "choose dgx-h100 --nodes 4 --env NCCL_ALGO=Ring", "choose hgx-h200 --registered"},
     .argument = "topology",

@@ -451,9 +451,9 @@ const Subcommand crossover_subcommand{
     .summary = "sizes at which algorithms and protocols cross over",
     .usages = {"[MACHINE|SCENARIO] [--over-ranks 2,4,8] [--map] [options]"},
     .answers =
-        "Prints the sizes at which NCCL's algorithms (each with its best protocol) and protocols "
-        "(each with its best algorithm) cross over: by simulation, and by NCCL's own estimates. "
-        "Also how much time NCCL's choice loses against the fastest simulated one.",
+        "Says at which sizes NCCL's algorithms (each with its best protocol) and protocols (each "
+        "with its best algorithm) cross over: by simulation, and by NCCL's own estimates. Also how "
+        "much time NCCL's choice loses against the fastest simulated one.",
     .manual =
         "Sizes go up to 256 MiB unless -e is given. For textbook schedules it prints where their "
         "algorithms cross over: by simulation, and by the analytic model.\n--map shows what is "

@@ -12,7 +12,7 @@ namespace collsim {
 struct FitEffort {
   std::size_t max = 24;                 ///< causes that are simulated: those that estimates favour
   std::size_t first = 8;                ///< of them, that may take more messages
-  std::uint64_t messages = 1'500'000;   ///< of all simulations, after which no more begin
+  std::uint64_t messages = 1'500'000;   ///< of all simulations together; after these none begins
   std::uint64_t for_first = 2'000'000;  ///< the same for the first ones
   /// GPUs of machines on which the first cause of all is simulated even after that: of that many it
   /// takes seconds, of 1,440 half a minute.

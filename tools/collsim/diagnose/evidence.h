@@ -18,7 +18,7 @@ struct EvidencePoint {
   Bytes size;
   Seconds measured;
   Seconds fastest;       ///< what its fastest row may have taken at most, by its digits
-  std::size_t rows = 0;  ///< in and out of place, of several tables
+  std::size_t rows = 0;  ///< how many: in place, out of place, of each table of the log
   int line = 0;          ///< of the first one
   /// The means out of place and in place, where there are such rows.
   std::array<std::optional<Seconds>, 2> places{};

@@ -44,10 +44,10 @@ const Subcommand estimate_subcommand{
     .summary = "how long a collective takes, by formulas alone, with bounds",
     .usages = {"[MACHINE|SCENARIO] [options]"},
     .answers =
-        "Predicts the time by formulas, without simulating: thousands of sizes a second. A "
-        "textbook's schedule has its algorithm's closed form where all hops are equal. Otherwise "
-        "what repeats is computed for each kind of rank and link, and is near what `collsim run` "
-        "simulates.",
+        "Says how long a collective takes, as `collsim run` does, but by formulas: thousands of "
+        "sizes a second. A textbook's schedule has its algorithm's closed form where all hops are "
+        "equal. Otherwise what repeats is computed for each kind of rank and link, and is near "
+        "what `collsim run` simulates.",
     .manual =
         "--wide adds the parts of the bound. docs/formulas.md derives the formulas; "
         "docs/estimate.md says how near they are.\n" +

@@ -104,8 +104,9 @@ const Subcommand explain_subcommand{
     .summary = "explain one call: what NCCL chooses and why, and where the time goes",
     .usages = {"[MACHINE|SCENARIO] -b SIZE [options]"},
     .answers =
-        "Explains one call: the candidates and NCCL's choice, how the data is divided, where the "
-        "time goes, the critical path through the machine, and the busiest resources.",
+        "Says why a call takes as long as it does: the candidates and NCCL's choice, how the data "
+        "is divided, where the time goes, the critical path through the machine, and the busiest "
+        "resources.",
     .manual = std::string(call_manual),
     .examples = {"explain hgx-h200 -b 4M", "explain dgx-h100-x4 -c all_to_all -b 64M",
                  "explain hgx-h200 -a tree -b 64K --format json"},

@@ -262,14 +262,15 @@ const Subcommand faults_subcommand{
     .summary = "degrade every link in turn, to find the one that costs the most time",
     .usages = {"[MACHINE|SCENARIO] -b SIZE [options]"},
     .answers =
-        "Degrades every cable of the machine in turn, both ways, and sorts the cables by the "
-        "slowdown of the collective.",
+        "Says which cable, if it were slow, would cost a call the most time: every cable of the "
+        "machine is degraded in turn, both ways, and they are sorted by the slowdown.",
     .manual =
         "Of cables that the call uses in the same way, it simulates one. `busy` is the share of "
         "the healthy call's time during which a cable carries data. A long call is simulated until "
         "it repeats itself, and then extrapolated (`steady state`). If simulating all cables would "
         "take too long, only the busiest are simulated. For the others the table shows `bounds`: "
-        "the lower one, and the upper one as `at most`, where it is known.\n" +
+        "the lower one, and the upper one as `at most`, where it is known. docs/faults.md has "
+        "more.\n" +
         std::string(call_manual),
     .examples = {"faults dgx-h100-x4 -b 1G", "faults dgx-h100-x4 -b 1G -a tree --degrade 50%",
                  "faults dgx-h100-x4 -b 1G -a ring,tree --format html > faults.html"},

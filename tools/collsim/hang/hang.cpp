@@ -68,7 +68,7 @@ const Subcommand hang_subcommand{
         "a disagreement.",
     .manual =
         "A dump is a pickle (of which only plain data is read) or JSON, one of each rank, in any "
-        "order. A folder stands for the dumps in it. The last number in a file's name is the rank. "
+        "order. A folder means the dumps in it. The last number in a file's name is the rank. "
         "Ranks without a dump are named. A wait lasts from the call to the time at which the "
         "dump's file was written.\nPyTorch writes dumps with TORCH_NCCL_TRACE_BUFFER_SIZE=2000 "
         "TORCH_NCCL_DUMP_ON_TIMEOUT=1.",

@@ -134,8 +134,8 @@ const Subcommand list_subcommand{
     .summary = "algorithms, engines, protocols, machines, scenarios, models",
     .usages = {"[KIND] [--format table|json]"},
     .answers =
-        "Lists algorithms, collectives, engines, protocols, machines, scenarios, calibrations, "
-        "transports and models, or those of one kind.",
+        "Says which algorithms, collectives, engines, protocols, machines, scenarios, "
+        "calibrations, transports and models there are, or which of one kind.",
     .manual = "",
     .examples = {"list", "list models", "list --format json"},
     .argument = "kind",

@@ -39,9 +39,9 @@ inline constexpr Rank max_single_ranks = 512;
 PortExchange exchange_over_ports(const Topology& topology, std::span<const DeviceId> gpus,
                                  const TrafficMatrix& bytes, const ReachedShares& shares = {});
 
-/// Moves it where every rank sends as much as every other and gets as much, and hosts are alike, so
-/// that the ports of one stand for those of all: it takes as long as its busiest port. Cables
-/// between switches are taken to be filled evenly by layer. Throws InputError where that is not so.
+/// Does the same by one host alone: all ranks send and receive the same number of bytes, and hosts
+/// are alike, so that it takes as long as the busiest port of one of them. Cables between switches
+/// are taken to be filled evenly, layer by layer. Throws InputError where ranks or hosts differ.
 PortExchange balanced_exchange(const Topology& topology, std::span<const DeviceId> gpus,
                                const TrafficMatrix& bytes, const ReachedShares& shares = {});
 

@@ -452,9 +452,8 @@ const Subcommand plan_subcommand{
     .usages = {"MACHINE[,MACHINE] --bytes SIZE [options]",
                "train|serve|moe MACHINE[,MACHINE] [options]"},
     .answers =
-        "Answers what-if questions: how long a step's communication takes on which machine, where "
-        "scaling stops and why, what it costs, and what each change is worth. Or, instead of "
-        "collectives:",
+        "Says how long a step's communication takes on which machine, where scaling stops and why, "
+        "what it costs, and what each change is worth. Or, instead of collectives:",
     .actions = plan_subjects,
     .manual =
         "A machine is a node template or a cluster, on the network of the smallest cluster of this "

@@ -95,10 +95,11 @@ const Subcommand run_subcommand{
     .summary = "simulate a collective: how long it takes, next to recorded times if there are any",
     .usages = {"[MACHINE|SCENARIO] [options]"},
     .answers =
-        "Simulates the collective event by event and prints how long it takes. `bound` is a time "
-        "that no algorithm can beat on the ports that these GPUs can use. If the scenario names a "
-        "recording, the table also shows its times and the error of the prediction.",
-    .manual = std::string(call_manual),
+        "Says how long a collective takes on a machine: it is simulated event by event, as NCCL or "
+        "a textbook runs it. `bound` is a time that no algorithm can beat on the ports that these "
+        "GPUs can use. If the scenario names a recording, the table also shows its times and the "
+        "error of the prediction.",
+    .manual = std::string(call_manual) + " docs/run.md explains the output.",
     .examples = {"run hgx-h200 -a ring,tree -b 1M -e 1G -f 4", "run hgx-h200-all-reduce",
                  "run --alpha 1us --bandwidth 50GB/s -n 8 -a ring,tree",
                  "run hgx-h200 --schedule textbook -a ring -b 1M -e 1G -f 4",

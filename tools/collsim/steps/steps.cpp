@@ -204,9 +204,9 @@ const Subcommand steps_subcommand{
     .summary = "show an algorithm step by step: what each rank sends, what buffers hold",
     .usages = {"[--algorithm A] [options]", "MACHINE|SCENARIO -b SIZE [options]"},
     .answers =
-        "Shows what each rank sends in every step, and what it holds after the step. Without a "
-        "machine 4 ranks (-n), one per node (nvls: all in one), by a textbook's algorithm or "
-        "NCCL's nvls, nvls_tree, collnet_direct, collnet_chain or pat.",
+        "Says what each rank sends in every step of an algorithm, and what it holds after the "
+        "step. Without a machine 4 ranks (-n), one per node (nvls: all in one), by a textbook's "
+        "algorithm or NCCL's nvls, nvls_tree, collnet_direct, collnet_chain or pat.",
     .manual =
         "--alpha, --bandwidth and -b add times. On a machine one call is simulated: when each "
         "message begins, how long it takes, what its sender waited for, and which links it "

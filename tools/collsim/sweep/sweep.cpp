@@ -403,9 +403,9 @@ const Subcommand sweep_subcommand{
     .summary = "run a scenario over a grid of fields, on all cores or under mpirun",
     .usages = {"SCENARIO [options]"},
     .answers =
-        "Runs every combination of the fields that the scenario's `sweep` lists (docs/formats.md), "
-        "on all cores. Rows come in a fixed order: the same bytes however many cores or hosts "
-        "work.",
+        "Says how times change over many machines, sizes and settings: it runs every combination "
+        "of the fields that the scenario's `sweep` lists (docs/formats.md), on all cores. Rows "
+        "come in a fixed order: the same bytes however many cores or hosts work.",
     .manual =
         "With -o rows go to a file as they come, as JSON Lines if it ends in .jsonl, else as CSV; "
         "after a kill, --resume goes on with it. Under mpirun the processes share the work, with "

@@ -97,8 +97,8 @@ const Subcommand topo_check_subcommand{
     .summary = "check files: load each, prove that all GPUs reach each other, summarise it",
     .usages = {"FILE..."},
     .answers =
-        "Checks files, or shipped topologies by their names: loads each, proves that all GPUs "
-        "reach each other, and summarises it.",
+        "Says whether machine files, or shipped machines by their names, are right: loads each, "
+        "proves that all GPUs reach each other, and summarises it.",
     .manual = "",
     .examples = {"topo check my-machine.yaml", "topo check topologies/*.yaml"},
     .argument = "file",
@@ -126,9 +126,13 @@ const Subcommand topo_subcommand{
     .name = "topo",
     .summary = "show, check, list, import and compose machines",
     .usages = {"ACTION [options]"},
-    .answers = "Shows, checks, lists, imports and composes machines.",
+    .answers =
+        "Says what a machine looks like and whether its file is right; lists, imports and composes "
+        "machines.",
     .actions = topo_actions,
-    .manual = "Each action has --help. docs/formats.md describes the format of topologies.",
+    .manual =
+        "Each action has --help. docs/topo.md has examples, docs/formats.md the format of "
+        "topologies.",
     .examples = {"topo show hgx-h200", "topo list", "topo check my-machine.yaml"},
     .argument = "",
     .first = "",

@@ -182,7 +182,7 @@ A fabric's `routing` says how its switches choose among the ways that lead on ([
 | fabric | `routing` | what a flow does |
 |---|---|---|
 | `fat_tree`, `rails` | `ecmp` (default) | A hash of sender, receiver and channel chooses a spine, and a core. The flow keeps to it, so flows collide: of N flows on N equal cables the busiest carries 2.1 on average for N = 4, and 2.6 for N = 8 |
-| `fat_tree`, `rails` | `adaptive` | Packets go where least is, so that every flow has an even share of all cables upwards. The spines of a pod are one switch then, and so are the cores: `spine0` stands for all |
+| `fat_tree`, `rails` | `adaptive` | Packets go where least is, so that every flow has an even share of all cables upwards. The spines of a pod are one switch then, and so are the cores: `spine0` is all of them |
 | `dragonfly` | `minimal` (default) | The shortest way: one cable between groups. A hash chooses among several |
 | `dragonfly` | `adaptive` | A flow leaves the shortest way where a cable on it would be busier than its own ports, and goes over any other switch (Valiant's way), so that the busiest cable is as idle as can be. It then keeps to it |
 
@@ -191,7 +191,7 @@ gets c B out by `minimal`. By `adaptive` it gets c B g / 2: x = 2/g of the flows
 cables each, fill those of the other groups as far. If only one group sends, it gets c B (g - 1).
 
 Ways that adapt depend on all flows of the call, in the order in which its connections are laid out. A dragonfly that
-adapts is simulated with all its ranks: no smaller cluster stands for it. `collsim estimate` lays out only the hops that
+adapts is simulated with all its ranks: no smaller cluster takes its place. `collsim estimate` lays out only the hops that
 it looks at. Fat-trees that adapt make ranks equal, so that calls of NVLS and trees over nodes fold.
 
 Several NICs of a GPU are shared out as NCCL's channels do it: each channel leaves by the NIC that NCCL's search gives
@@ -249,8 +249,8 @@ const Subcommand topo_list_subcommand{
     .summary = "list the shipped machines with their sizes and rates",
     .usages = {"[--wide] [--format F]"},
     .answers =
-        "Lists the shipped machines with their sizes, links and rates, and templates of nodes and "
-        "fabrics.",
+        "Says which machines are shipped, with their sizes, links and rates, and which templates "
+        "of nodes and fabrics.",
     .manual = "",
     .examples = {"topo list", "topo list --wide", "topo list --format csv"},
     .argument = "",

@@ -188,8 +188,8 @@ const Subcommand topo_show_subcommand{
     .summary = "draw a machine: devices, links, fabric and the bandwidth between GPUs",
     .usages = {"MACHINE [--pairs] [--format F]"},
     .answers =
-        "Draws a machine: devices, links, fabric and the bandwidth between GPUs. --format svg "
-        "needs Graphviz.",
+        "Says what a machine looks like: devices, links, fabric and the bandwidth between GPUs. "
+        "--format svg needs Graphviz.",
     .manual = "",
     .examples = {"topo show hgx-h200", "topo show dgx-h100-x4 --format svg > machine.svg",
                  "topo show hgx-h200 --pairs --format csv"},

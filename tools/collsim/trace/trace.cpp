@@ -77,11 +77,11 @@ const Subcommand trace_subcommand{
     .summary = "write what happens in one call as a trace for Perfetto",
     .usages = {"[MACHINE|SCENARIO] -b SIZE --output FILE [options]"},
     .answers =
-        "Simulates one call, every message of every rank, and writes a trace for "
-        "https://ui.perfetto.dev (Open trace file). Ranks are processes, channels are threads. A "
-        "slice is what a thread block does with one slice of data, or its wait and the reason of "
-        "it. Arrows are messages. Counters show how busy links are, and how many slices lie in "
-        "each rank's FIFOs.",
+        "Says what happens when in a call, as a trace for https://ui.perfetto.dev (Open trace "
+        "file). Every message of every rank is simulated. Ranks are processes, channels are "
+        "threads. A slice is what a thread block does with one slice of data, or its wait and the "
+        "reason of it. Arrows are messages. Counters show how busy links are, and how many slices "
+        "lie in each rank's FIFOs.",
     .manual = std::string(call_manual),
     .examples = {"trace hgx-h200 -b 4M --output ring.pftrace",
                  "trace dgx-h100-x4 -a tree -b 1M --output tree.pftrace"},

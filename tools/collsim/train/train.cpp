@@ -355,9 +355,9 @@ const Subcommand train_subcommand{
                "MACHINE --model NAME --search [options]", "PROGRAM.yaml -t MACHINE",
                "--validate FILE"},
     .answers =
-        "Predicts a step of training: kernels by the GPU's generation, calls by what NCCL chooses "
-        "on the machine, and what of them nothing hides. Data parallelism fills what --tp, --pp "
-        "and --cp leave of the GPUs.",
+        "Says how long a step of training takes: kernels by the GPU's generation, calls by what "
+        "NCCL chooses on the machine, and what of them nothing hides. Data parallelism fills what "
+        "--tp, --pp and --cp leave of the GPUs.",
     .manual =
         "--search finds the quickest layout. Also runs a program of calls and kernels (`collsim: "
         "program/1`), and compares with published steps. --set and --placement are as in `collsim "
@@ -395,8 +395,8 @@ const Subcommand serve_subcommand{
     .usages = {"MACHINE --model NAME --tp N --batch N --context N [options]",
                "MACHINE --model NAME --prefill --tp N --batch N --context N [options]"},
     .answers =
-        "Predicts a token of inference for each of --batch sequences or, with --prefill, the time "
-        "until the first token of so many prompts: kernels, all-reduces, memory and price. "
+        "Says how long a token takes for each of --batch sequences or, with --prefill, how long it "
+        "takes until the first token of so many prompts: kernels, all-reduces, memory and price. "
         "Replicas fill what --tp leaves of the GPUs.",
     .manual =
         "--set and --placement are as in `collsim plan`. docs/training.md has the model, its "

@@ -111,7 +111,7 @@ class StepMachine {
   double flops_of(std::int64_t ranks) const;
 
   std::vector<KernelTimes> kinds_;           ///< the slowest first
-  std::vector<std::uint32_t> kind_of_rank_;  ///< by rank: its place there
+  std::vector<std::uint32_t> kind_of_rank_;  ///< by rank: an index into `kinds_`
   MachineCallCosts costs_;
   Rank per_node_;
   Rank gpus_;

@@ -60,9 +60,9 @@ double expert_layers_share(const Transformer& model);
 /// The feed-forward part's middle that a token has in a layer, in the mean of all layers.
 double middle_width(const Transformer& model);
 
-/// Parameters of the matrices of a layer, in the mean of all layers, of one network of its
-/// feed-forward part and of all of that part, of all experts that tokens choose of, and of an
-/// embedding.
+/// Parameters of matrices, as the mean of all layers: of a layer; of one network of its
+/// feed-forward part (of one expert, where there are experts); of that whole part; of all its
+/// experts that tokens may choose. And those of one embedding.
 double layer_parameters(const Transformer& model);
 double ffn_parameters(const Transformer& model);
 double feed_forward_parameters(const Transformer& model);

@@ -238,16 +238,17 @@ const Subcommand validate_subcommand{
     .summary = "compare predictions with recorded runs: errors, choices, crossovers",
     .usages = {"RECORDING... [options]"},
     .answers =
-        "Predicts every recorded time under NCCL's rules and in the row's environment. Prints "
-        "errors by family and size, whether NCCL chose what collsim chooses, and where algorithms "
-        "and protocols cross over. Exit code 1 means that --require fails, that results were "
-        "wrong, or that no row could be compared.",
+        "Says how far predictions are off from recorded runs. Each row is predicted under NCCL's "
+        "rules and in its environment. Prints errors by family and size, whether NCCL chose what "
+        "collsim chooses, and where algorithms and protocols cross over. Exit code 1 means that "
+        "--require fails, that results were wrong, or that no row could be compared.",
     .manual =
         "A recording is a file of collsim-recorder, a CSV like recordings/h200.csv, nccl-tests' "
         "text or JSON (-J) output, or one of recordings/published; `-` is standard input. Without "
         "-t the machine is the one that the recording names, or else that it shows, as in `collsim "
         "diagnose`. -c, -n, --id, --place, --largest and --mode select rows; of a table that does "
-        "not say its collective or its ranks, -c and -n say them.",
+        "not say its collective or its ranks, -c and -n say them. docs/validate.md explains the "
+        "output.",
     .examples =
         {"validate recordings/h200x4/forced-4-ranks.yaml",
          "validate my-nccl-tests.log -t dgx-h100 --require median=10,choice=95",

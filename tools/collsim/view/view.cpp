@@ -119,10 +119,10 @@ const Subcommand view_subcommand{
     .summary = "write a page that plays one call, or two side by side",
     .usages = {"[MACHINE|SCENARIO] -b SIZE --output FILE.html [options]"},
     .answers =
-        "Simulates one call, every message of every rank, and writes a page that shows it: the "
-        "machine with messages on its links, what each channel of each rank does and waits for, "
-        "and how buffers fill. The page opens from disk in any browser and needs no network. Two "
-        "algorithms, or --healthy with a fault, are shown side by side on one clock.",
+        "Shows how a call runs, or how two differ: a page with the machine and the messages on its "
+        "links, what each channel of each rank does and waits for, and how buffers fill. Every "
+        "message of every rank is simulated. The page opens from disk in any browser and needs no "
+        "network. Two algorithms, or --healthy with a fault, are shown side by side on one clock.",
     .manual = std::string(call_manual),
     .examples = {"view hgx-h200 -a ring -b 4M --output ring.html",
                  "view switch-8 -a ring,tree -b 64K --output ring-and-tree.html",

@@ -242,10 +242,10 @@ const Subcommand watch_subcommand{
     .summary = "say at once when calls of a running job become slow",
     .usages = {"FILE... -t MACHINE [options]"},
     .answers =
-        "Reads what NCCL's Inspector or nccl-tests writes, while it is written, and prints a line "
-        "when calls take longer than they should for longer than noise explains: of which "
-        "communicator, since when, on which hosts, and what the likeliest cause is. Exit code 1 "
-        "means that it has.",
+        "Says when calls of a running job take longer than they should for longer than noise "
+        "explains: of which communicator, since when, on which hosts, and what the likeliest cause "
+        "is. It reads what NCCL's Inspector or nccl-tests writes, while it is written. Exit code 1 "
+        "means that calls became slow.",
     .manual =
         "Give the files of all ranks: of a call the rank counts that came last, since the others "
         "waited for it. - is standard input. Without --follow it ends at the end of the files. "
