@@ -48,9 +48,10 @@ Spread spread_with_ranges() {
 TEST(Spread, is_the_slow_end_of_the_range_of_such_predictions) {
   const Spread spread = spread_with_ranges();
   constexpr Bytes call{64 << 20};
-  EXPECT_NEAR(spread.healthy(Trust::derived, "nvlink", call), std::log(1.5), 1e-9);
-  EXPECT_NEAR(spread.alarm(Trust::derived, "nvlink", call), 1.2836 * std::log(1.5), 1e-4);
-  EXPECT_NEAR(widened(spread, 2).healthy(Trust::derived, "nvlink", call), 2 * std::log(1.5), 1e-9);
+  EXPECT_NEAR(spread.healthy(Trust::derived, {"nvlink"}, call), std::log(1.5), 1e-9);
+  EXPECT_NEAR(spread.alarm(Trust::derived, {"nvlink"}, call), 1.2836 * std::log(1.5), 1e-4);
+  EXPECT_NEAR(widened(spread, 2).healthy(Trust::derived, {"nvlink"}, call), 2 * std::log(1.5),
+              1e-9);
 }
 
 // Nine of ten are below 1.5 times and above 0.9 times what is predicted, each 1.2816 deviations
@@ -59,13 +60,13 @@ TEST(Spread, is_the_slow_end_of_the_range_of_such_predictions) {
 TEST(Spread, has_two_sides) {
   const Spread spread = spread_with_ranges();
   constexpr Bytes call{64 << 20};
-  const SidedError nvlink = spread.sided_error(Trust::derived, "nvlink", call);
+  const SidedError nvlink = spread.sided_error(Trust::derived, {"nvlink"}, call);
   EXPECT_NEAR(nvlink.slower, std::log(1.5) / 1.2816, 1e-9);
   EXPECT_NEAR(nvlink.faster, -std::log(0.9) / 1.2816, 1e-9);
   Spread other = spread;
   other.knows_release = false;
-  EXPECT_NEAR(other.sided_error(Trust::derived, "ib", call).slower, 0.2838 / 1.2816, 1e-4);
-  EXPECT_EQ(simple_spread().sided_error(Trust::derived, "ib", call).faster,
+  EXPECT_NEAR(other.sided_error(Trust::derived, {"ib"}, call).slower, 0.2838 / 1.2816, 1e-4);
+  EXPECT_EQ(simple_spread().sided_error(Trust::derived, {"ib"}, call).faster,
             simple_spread().model_error(Trust::derived, call));
 }
 
@@ -86,16 +87,16 @@ TEST(LogLikelihood, is_less_on_the_narrow_side) {
 TEST(Spread, over_infiniband_is_that_of_known_releases) {
   const Spread spread = spread_with_ranges();
   constexpr Bytes call{64 << 20};
-  EXPECT_NEAR(spread.healthy(Trust::derived, "ib", call), 0.2838, 1e-4);
-  EXPECT_NEAR(of_other_release(spread).healthy(Trust::derived, "ib", call), 2 * std::log(2.25),
+  EXPECT_NEAR(spread.healthy(Trust::derived, {"ib"}, call), 0.2838, 1e-4);
+  EXPECT_NEAR(of_other_release(spread).healthy(Trust::derived, {"ib"}, call), 2 * std::log(2.25),
               1e-9);
   EXPECT_NEAR(of_other_release(spread).model_error(Trust::derived, call), 2 * 0.14826, 1e-9);
 }
 
 // 1.2 times to the power of 2.7 / 1.2816 is 1.47, less than 2.5.
 TEST(Spread, of_small_calls_raises_no_alarm_below_two_and_a_half_times) {
-  EXPECT_NEAR(spread_with_ranges().alarm(Trust::derived, "nvlink", Bytes{64 << 10}), std::log(2.5),
-              1e-9);
+  EXPECT_NEAR(spread_with_ranges().alarm(Trust::derived, {"nvlink"}, Bytes{64 << 10}),
+              std::log(2.5), 1e-9);
 }
 
 // One residual r with variance v: v^(-1/2) (1 + r^2 / (5 v))^-3, of 0.67 times the class's width,

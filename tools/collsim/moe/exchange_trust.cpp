@@ -60,10 +60,12 @@ ExchangeTrust ExchangeErrors::of(const ExchangeKernel& kernel, const Topology& t
     trust.error = std::max(trust.error, error);
     trust.range = {std::min(trust.range.low, range.low), std::max(trust.range.high, range.high)};
   };
-  std::set<std::int32_t> hosts;
-  for (const DeviceId each : gpus) hosts.insert(topology.node_of(each));
-  const Medium medium{network.empty() ? "nvlink" : std::string(network),
-                      static_cast<std::uint32_t>(hosts.size())};
+  Medium medium{"nvlink"};
+  if (!network.empty()) {
+    std::set<std::int32_t> hosts;
+    for (const DeviceId each : gpus) hosts.insert(topology.node_of(each));
+    medium = {std::string(network), static_cast<std::uint32_t>(hosts.size())};
+  }
   const double guessed = of_class(Trust::guessed, medium, bytes);
   if (gpu != runs.gpu) {
     const bool kin = is_kin(gpu, runs.gpu);
