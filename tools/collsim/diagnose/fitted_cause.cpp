@@ -11,7 +11,7 @@ namespace collsim {
 double prior_of(const FittedCause& cause) {
   const Hypothesis& hypothesis = cause.hypothesis;
   const double of_value = hypothesis.parameter ? prior_of(*hypothesis.parameter, cause.value) : 0;
-  return std::log(hypothesis.weight * hypothesis.commonness) + of_value;
+  return std::log(hypothesis.weight) + of_value;
 }
 
 double score_of(const FittedCause& cause) {

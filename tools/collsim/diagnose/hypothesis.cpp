@@ -150,7 +150,6 @@ std::vector<CausePlace> rank_places(Rank ranks, RankFault (*fault_of)(Rank rank,
 Hypothesis hypothesis_of(const CauseRow& row, Change change) {
   Hypothesis made{row.cause, row.text, row.check, row.parameter, std::move(change)};
   made.weight = row.weight;
-  made.commonness = row.commonness;
   made.remedy = row.remedy;
   made.destroys = row.destroys;
   made.is_question = row.is_question;
