@@ -431,9 +431,10 @@ void add_causes(const CauseSearch& search, const LogPredictor& predictor, Diagno
   diagnosis.next = next_of(predictor, diagnosis);
   const FittedCause* const first = likeliest_cause(diagnosis);
   if (first == nullptr || !first->hypothesis.is_question) return;
-  // Slow beside a machine that it is hardly of.
-  diagnosis.verdict = Verdict::cannot_tell;
-  if (!search.is_met_by(*first)) return;
+  // Slow beside a machine that it is hardly of. A rate that no such machine has is low.
+  const bool is_met = search.is_met_by(*first);
+  if (is_met || !first->hypothesis.parameter->continuous) diagnosis.verdict = Verdict::cannot_tell;
+  if (!is_met) return;
   const double of_causes = 1 - diagnosis.likelihood_of_none;
   if (diagnosis.causes.front().likelihood < likely_machine * of_causes) return;
   diagnosis.verdict = Verdict::healthy;
