@@ -426,6 +426,8 @@ Prediction Estimator::States::through_states(const InState& in_state) const {
     Prediction prediction = in_state(state);
     const double all = calls * prediction.time.value;
     const bool stands = prediction.time.value > stands_still;
+    // A call that moves nothing waits for nobody.
+    if (!stands && prediction.bounds.largest().value <= 0) return prediction;
     const double end = begun + left * all;
     if (!stands && (last || end <= instants_[state + 1].value)) {
       prediction.time = Seconds{end / calls};

@@ -182,6 +182,34 @@ TEST_F(TwoHosts, are_asked_for_nics_that_were_guessed) {
   for (const Hypothesis& each : hypotheses()) EXPECT_FALSE(each.is_question) << each.cause;
 }
 
+// A fault of hosts that have other NICs than was guessed: neither alone explains the times. A rank
+// that is late may share its GPU.
+TEST_F(TwoHosts, are_told_a_fault_beside_nics_that_were_guessed) {
+  const RecordedCall& call = evidence.series[0].call;
+  const auto all = hypotheses_for(predictor.compiler_of(call), call, true);
+  for (const double fewer : {4.0, 8.0}) {
+    Deviation both = named(all, "late-rank").change(300);
+    both.faults.links = named(all, "other-nics").change(fewer).faults.links;
+    measure(both);
+    const auto found = group_causes(fit_causes(predictor, all, points, load_spread()), -100);
+    const std::string& first = found.front().causes.front().hypothesis.cause;
+    EXPECT_NE(first.find("other-nics"), std::string::npos) << first << " " << fewer;
+    EXPECT_NE(first.find('+'), std::string::npos) << first << " " << fewer;
+  }
+}
+
+// Nobody waits for a rank that is late to a call that moves nothing.
+TEST_F(TwoHosts, are_not_late_to_calls_of_nothing) {
+  RecordedCall call = evidence.series[0].call;
+  call.collective = Collective::all_gather;
+  const Deviation late = named(hypotheses(), "late-rank").change(100);
+  const Bytes nothing{8};  // of 16 ranks
+  for (const Method& method : {by_formulas(), by_quick_simulation()}) {
+    EXPECT_EQ(predictor.time_of(call, late, nothing, method)->value,
+              predictor.time_of(call, {}, nothing, method)->value);
+  }
+}
+
 // One NIC is used, and times are half as long again as predicted, which other causes fit better.
 TEST_F(TwoHosts, are_told_first_what_the_log_shows) {
   const Hypothesis fewer = named(hypotheses(), "fewer-nics");

@@ -119,6 +119,8 @@ Hypothesis joined(const FittedCause& one, const FittedCause& other, double value
       std::nullopt,
       [a, b, value, other_value](double) { return both(a.change(value), b.change(other_value)); }};
   two.weight = rarer * a.weight * b.weight;
+  // A machine that was guessed wrongly has a fault as often as one that was guessed rightly.
+  if (a.is_question || b.is_question) two.weight = a.is_question ? b.weight : a.weight;
   two.more_numbers = fitted_numbers(a) + fitted_numbers(b);
   two.place_share = a.place_share * b.place_share;
   two.destroys = a.destroys || b.destroys;
@@ -141,8 +143,8 @@ std::vector<double> values_of(const FittedCause& cause) {
 }
 
 /// The likeliest causes, each by one of its places and of those that are simulated alike one.
-std::vector<const FittedCause*> likely_causes(const std::vector<FittedCause>& causes) {
-  constexpr std::size_t tried = 4;
+std::vector<const FittedCause*> likely_causes(const std::vector<FittedCause>& causes,
+                                              std::size_t tried) {
   std::vector<const FittedCause*> likely;
   for (const FittedCause& cause : causes) {
     const Hypothesis& one = cause.hypothesis;
@@ -177,26 +179,65 @@ std::optional<FittedCause> fit_pair(const ValueFit& fit, const FittedCause& one,
   return best;
 }
 
-/// Fits two causes at once, where no single one explains the times: the best pair of the likeliest
-/// ones, simulated. `causes` are sorted by their scores. Nothing where a single one explains the
-/// times as well, or one that the log shows explains most of them.
-std::optional<FittedCause> fit_two(const ValueFit& fit, const std::vector<FittedCause>& causes) {
-  constexpr double unexplained = 0.12;  // of a single cause
-  if (causes.empty() || fit.large_residual(causes.front()) < unexplained) return std::nullopt;
-  if (is_shown(causes.front().hypothesis) && fit.explains_most(causes.front())) return std::nullopt;
-  const std::vector<const FittedCause*> likely = likely_causes(causes);
-  std::optional<FittedCause> best;
+using CausePair = std::pair<const FittedCause*, const FittedCause*>;
+
+/// Pairs of the likeliest causes; and where one of those asks for another machine, of it and the
+/// faults that fit best on that machine, which alone may explain little.
+std::vector<CausePair> likely_pairs(const ValueFit& fit, const std::vector<FittedCause>& causes) {
+  constexpr std::size_t tried = 4;
+  constexpr std::size_t of_machine = 4;
+  std::vector<CausePair> pairs;
+  const std::vector<const FittedCause*> likely = likely_causes(causes, tried);
   for (std::size_t i = 0; i < likely.size(); ++i) {
     for (std::size_t j = i + 1; j < likely.size(); ++j) {
       // Ranks that are late and slow have one cause, a GPU that is shared.
       if (acts_on_ranks(*likely[i]) && acts_on_ranks(*likely[j])) continue;
-      auto fitted = fit_pair(fit, *likely[i], *likely[j]);
-      const bool is_better = fitted && (!best || score_of(*fitted) > score_of(*best));
-      if (is_better) best = std::move(fitted);
+      pairs.emplace_back(likely[i], likely[j]);
     }
   }
-  if (!best || score_of(*best) < score_of(causes.front())) return std::nullopt;
-  return fit.simulate(*best);
+  const auto asked = std::find_if(likely.begin(), likely.end(), [](const FittedCause* each) {
+    return each->hypothesis.is_question;
+  });
+  if (asked == likely.end()) return pairs;
+  std::vector<std::pair<double, const FittedCause*>> faults;
+  for (const FittedCause* fault : likely_causes(causes, causes.size())) {
+    if (fault->hypothesis.is_question) continue;
+    std::optional<double> most;
+    for (const double value : values_of(*fault)) {
+      const auto fitted = fit.screen(joined(**asked, *fault, (*asked)->value, value));
+      if (fitted) most = std::max(most.value_or(score_of(*fitted)), score_of(*fitted));
+    }
+    if (most) faults.emplace_back(-*most, fault);
+  }
+  std::sort(faults.begin(), faults.end());
+  faults.resize(std::min(faults.size(), of_machine));
+  for (const auto& [score, fault] : faults) pairs.emplace_back(*asked, fault);
+  return pairs;
+}
+
+/// Fits two causes at once, where no single one explains the times: the best pairs of the likeliest
+/// ones, simulated. `causes` are sorted by their scores. None where a single one explains the times
+/// as well, or one that the log shows explains most of them.
+std::vector<FittedCause> fit_two(const ValueFit& fit, const std::vector<FittedCause>& causes) {
+  constexpr double unexplained = 0.12;  // of a single cause
+  constexpr std::size_t simulated = 4;
+  if (causes.empty()) return {};
+  const FittedCause& first = causes.front();
+  // What another machine leaves of small calls may be a fault as well.
+  const bool is_question = first.hypothesis.is_question;
+  if ((is_question ? first.residual : fit.large_residual(first)) < unexplained) return {};
+  if (is_shown(first.hypothesis) && fit.explains_most(first)) return {};
+  std::vector<FittedCause> two;
+  for (const auto& [one, other] : likely_pairs(fit, causes)) {
+    if (auto fitted = fit_pair(fit, *one, *other)) two.push_back(std::move(*fitted));
+  }
+  sort_by_score(two);
+  if (two.empty() || score_of(two.front()) < score_of(first)) return {};
+  two.resize(std::min(two.size(), simulated));
+  for (FittedCause& each : two) {
+    if (auto better = fit.simulate(each)) each = std::move(*better);
+  }
+  return two;
 }
 
 /// Of a cause, the parts that estimates favour: by the values to try, and by those between.
@@ -333,10 +374,9 @@ std::vector<FittedCause> fit_causes(const LogPredictor& predictor,
   std::vector<FittedCause> causes = screen_all(fit, hypotheses);
   simulate_likeliest(fit, effort, causes);
   simulate_finely(fit, effort, causes);
-  if (auto two = fit_two(fit, causes)) {
-    causes.push_back(std::move(*two));
-    sort_by_score(causes);
-  }
+  std::vector<FittedCause> two = fit_two(fit, causes);
+  std::move(two.begin(), two.end(), std::back_inserter(causes));
+  sort_by_score(causes);
   return causes;
 }
 

@@ -87,10 +87,9 @@ CauseWhere read_where(const YamlMapping& row) {
 }
 
 CauseRow read_row(const YamlValue& value, const YamlMapping& share) {
-  const YamlMapping keys =
-      value.mapping({"cause", "text", "check", "remedy", "common", "value", "count", "settings",
-                     "lines", "counts", "names", "like", "weight", "where", "usual",
-                     "usual_of_one_nic", "destroys", "question"});
+  const YamlMapping keys = value.mapping(
+      {"cause", "text", "check", "remedy", "value", "count", "settings", "lines", "counts", "names",
+       "like", "weight", "where", "usual", "usual_of_one_nic", "destroys", "question"});
   CauseRow row;
   row.cause = keys.at("cause").string();
   row.text = keys.at("text").string();
@@ -100,7 +99,6 @@ CauseRow read_row(const YamlValue& value, const YamlMapping& share) {
   row.destroys = destroys && destroys->boolean();
   const auto question = keys.find("question");
   row.is_question = question && question->boolean();
-  row.commonness = keys.share_or("common", max_of_any, 1);
   row.parameter = read_parameter(keys, share);
   row.signs = read_signs(keys);
   row.like = keys.string_or("like", "");

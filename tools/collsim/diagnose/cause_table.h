@@ -65,7 +65,6 @@ struct CauseRow {
   std::string remedy;
   bool destroys = false;     ///< whether the remedy ends work or opens a host
   bool is_question = false;  ///< whether it is no fault, but another machine than was guessed
-  double commonness = 1;
   std::optional<CauseParameter> parameter;
   CauseSigns signs;
   std::string like;   ///< the cause that it is simulated as; empty: by itself

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <numeric>
@@ -149,7 +150,6 @@ std::vector<CausePlace> rank_places(Rank ranks, RankFault (*fault_of)(Rank rank,
 Hypothesis hypothesis_of(const CauseRow& row, Change change) {
   Hypothesis made{row.cause, row.text, row.check, row.parameter, std::move(change)};
   made.weight = row.weight;
-  made.commonness = row.commonness;
   made.remedy = row.remedy;
   made.destroys = row.destroys;
   made.is_question = row.is_question;
@@ -309,10 +309,12 @@ class Catalogue {
     if (function) {
       for (std::size_t i = 0; i < nccl_algorithm_count; ++i) {
         add_choice("forced-algorithm", "NCCL_ALGO",
-                   std::string(nccl_name(static_cast<NcclAlgorithm>(i))));
+                   std::string(nccl_name(static_cast<NcclAlgorithm>(i))), nccl_algorithm_count);
       }
-      for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
-        add_choice("forced-protocol", "NCCL_PROTO", std::string(to_string(protocol)));
+      constexpr std::array protocols{Protocol::ll, Protocol::ll128, Protocol::simple};
+      for (const Protocol protocol : protocols) {
+        add_choice("forced-protocol", "NCCL_PROTO", std::string(to_string(protocol)),
+                   protocols.size());
       }
       if (nccl()->nvls_channels() > 0 && !call_.variables.contains("NCCL_NVLS_ENABLE")) {
         add("nvls-off", setting({{"NCCL_NVLS_ENABLE", "0"}}));
@@ -339,10 +341,13 @@ class Catalogue {
     }).parameter->values = std::move(counts);
   }
 
-  void add_choice(std::string_view cause, const std::string& variable, const std::string& value) {
+  /// One of so many choices, each as likely beforehand.
+  void add_choice(std::string_view cause, const std::string& variable, const std::string& value,
+                  std::size_t count) {
     if (call_.variables.contains(variable)) return;
-    std::string& text = add(cause, setting({{variable, value}})).text;
-    text.replace(text.find("{}"), 2, value);
+    Hypothesis& added = add(cause, setting({{variable, value}}));
+    added.text.replace(added.text.find("{}"), 2, value);
+    added.weight /= static_cast<double>(count);
   }
 
   void add_ranks() {

@@ -40,8 +40,6 @@ struct Hypothesis {
   std::optional<CauseParameter> parameter;
   std::function<Deviation(double value)> change;  ///< the value counts only with a parameter
   double weight = 1;  ///< how common it is beside others, before any data
-  /// How often hosts have it, beside causes that look the same: only their order goes by it.
-  double commonness = 1;
   /// The places where it may act, if that matters: in rings and trees every place plays its own
   /// part. `change` is then that of the first.
   std::vector<CausePlace> places{};

@@ -158,6 +158,15 @@ class Signs {
   std::map<std::string_view, bool> lines_;
 };
 
+/// NICs that the log counts may have another rate than was guessed: common ones have 100 to 400
+/// Gb/s.
+void keep_counted_nics(const LogFacts& facts, Hypothesis& hypothesis) {
+  constexpr double most = 4;
+  const bool asks_for_rate = hypothesis.is_question && !hypothesis.parameter->continuous;
+  if (!asks_for_rate || facts.nics.empty()) return;
+  std::erase_if(hypothesis.parameter->values, [](double times) { return times > most; });
+}
+
 /// What the log names belongs into the cause's text.
 void name_by_facts(const LogFacts& facts, Hypothesis& hypothesis) {
   const std::string& names = hypothesis.signs.names;
@@ -182,6 +191,7 @@ void weigh_by_facts(const LogFacts& facts, const std::map<std::string, std::stri
       hypothesis.check = named + " is set: is it right? " + hypothesis.check;
     }
     if (const auto count = signs.count_shown(hypothesis)) hypothesis.parameter->values = {*count};
+    keep_counted_nics(facts, hypothesis);
     name_by_facts(facts, hypothesis);
     if (setting.empty()) continue;
     hypothesis.text += fmt::format(" ({})", setting);

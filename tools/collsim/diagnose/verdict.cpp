@@ -73,18 +73,13 @@ Verdict verdict_of_call(const SizesOfCall& call) {
   return middle(deciding, &DiagnosedSize::doubt) > 1 ? Verdict::cannot_tell : Verdict::healthy;
 }
 
-/// What orders the causes of a group, which its sizes cannot.
-double likeliness(const FittedCause& cause) {
-  return prior_of(cause) + std::log(cause.hypothesis.commonness);
-}
-
 /// The likelihood of a sorted group belongs to its causes by how likely they are beforehand.
 void share_likelihood(CauseGroup& group) {
-  const double most = likeliness(group.causes.front());
+  const double most = prior_of(group.causes.front());
   double sum = 0;
-  for (const FittedCause& cause : group.causes) sum += std::exp(likeliness(cause) - most);
+  for (const FittedCause& cause : group.causes) sum += std::exp(prior_of(cause) - most);
   for (FittedCause& cause : group.causes) {
-    cause.likelihood = group.likelihood * std::exp(likeliness(cause) - most) / sum;
+    cause.likelihood = group.likelihood * std::exp(prior_of(cause) - most) / sum;
   }
 }
 
@@ -202,7 +197,7 @@ std::vector<CauseGroup> group_causes(std::vector<FittedCause> causes, double sco
   for (CauseGroup& group : groups) {
     std::stable_sort(
         group.causes.begin(), group.causes.end(),
-        [&](const FittedCause& a, const FittedCause& b) { return likeliness(a) > likeliness(b); });
+        [](const FittedCause& a, const FittedCause& b) { return prior_of(a) > prior_of(b); });
   }
   double best = none;
   for (const CauseGroup& group : groups) best = std::max(best, best_score(group));
