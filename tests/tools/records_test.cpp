@@ -165,15 +165,17 @@ TEST(Records, a_row_says_how_far_to_trust_it_and_no_other_row) {
   EXPECT_EQ(trust_in({"-t", "switch-8", "-b", "1M", "-e", "1M"}).first, "exact");
 }
 
-TEST(Records, the_known_error_of_its_trust_stands_in_the_row_and_under_the_table) {
+// The frozen range of eight of ten is 0.96 to 1.90 there; half of a normal distribution of
+// logarithms lies within 0.5 ln(1.90 / 0.96) 0.6745 / 1.2816 = 0.1797 of its middle, 19.7 %.
+TEST(Records, the_known_error_stands_in_the_row_and_the_range_under_the_table) {
   const std::vector<std::string> args{"run", "-t", "dgx-a100", "-b",  "1M",
                                       "-e",  "1M", "-a",       "ring"};
   std::vector<std::string> csv = args;
   csv.insert(csv.end(), {"--format", "csv"});
-  EXPECT_EQ(first_row(output_of(csv)).at("trust_error"), "0.17");  // models/data/trust.yaml
-  EXPECT_NE(output_of(args).find("\n# trust: derived: typically 12 % off from 16 MiB, 17 % below"),
+  EXPECT_NEAR(std::stod(first_row(output_of(csv)).at("trust_error")), 0.197, 0.0005);
+  EXPECT_NE(output_of(args).find("\n# range: 8 of 10 such times were 0.91 to 1.26 of"),
             std::string::npos);
-  EXPECT_EQ(output_of({"run", "-t", "switch-8", "-b", "1M", "-e", "1M"}).find("# trust"),
+  EXPECT_EQ(output_of({"run", "-t", "switch-8", "-b", "1M", "-e", "1M"}).find("# range"),
             std::string::npos);
 }
 

@@ -60,12 +60,14 @@ TEST(ErrorTable, of_the_shipped_file_is_complete_and_in_order) {
     }
   }
   const Bytes large{1 << 30};
-  const auto width = [&](Trust trust) {
-    const ErrorRange range = *error_range(table, trust, {"any", 2}, large);
-    return range.high / range.low;
-  };
-  EXPECT_LT(width(Trust::measured), width(Trust::derived));
-  EXPECT_LT(width(Trust::measured), width(Trust::guessed));
+  for (const Medium& medium : {Medium{"nvlink", 1}, Medium{"ib", 2}}) {
+    const auto width = [&](Trust trust) {
+      const ErrorRange range = *error_range(table, trust, medium, large);
+      return range.high / range.low;
+    };
+    EXPECT_LT(width(Trust::measured), width(Trust::derived)) << medium.name;
+    EXPECT_LT(width(Trust::measured), width(Trust::guessed)) << medium.name;
+  }
 }
 
 TEST(Medium, is_the_costliest_that_data_cross) {
