@@ -139,8 +139,7 @@ std::string calibrations_of(const CapacityRequest& request) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-Answer head_of(const CapacityRequest& request, const CapacityPlan& plan,
-               const std::string& command) {
+Answer head_of(const CapacityRequest& request, const std::string& command) {
   Answer answer{fmt::format("Plan for {} of {} a step", to_string(request.call.collective),
                             moved_in(request)),
                 command,
@@ -152,12 +151,7 @@ Answer head_of(const CapacityRequest& request, const CapacityPlan& plan,
   for (std::size_t i = 0; i < request.alternatives.size(); ++i) {
     answer.facts.push_back({letter_of(i), assumptions_of(request.alternatives[i])});
   }
-  const ErrorTable errors = load_error_table();
-  ErrorClasses classes;
-  for (const PlanRow& row : plan.rows) {
-    add_class(errors, row.prediction.trust, row.prediction.medium, classes);
-  }
-  add_ranges_and_version(answer, classes);
+  add_ranges_and_version(answer);  // notes have the ranges
   return answer;
 }
 
@@ -165,7 +159,7 @@ Answer head_of(const CapacityRequest& request, const CapacityPlan& plan,
 
 Answer plan_answer(const CapacityRequest& request, const CapacityPlan& plan, bool wide,
                    const std::string& command) {
-  Answer answer = head_of(request, plan, command);
+  Answer answer = head_of(request, command);
   for (std::size_t i = 0; i < request.workloads.size(); ++i) {
     AnswerSection section{request.workloads.size() > 1 ? request.workloads[i].name : "",
                           {has_several_counts(plan) ? chart_by_nodes(request, plan, i)
