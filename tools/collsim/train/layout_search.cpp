@@ -170,9 +170,9 @@ void add_layouts_on(const MachineCalls& calls, const KernelTable& table, const L
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<FoundLayout>& found = all.layouts;
   for (auto& [least, setup] : layouts) {
-    if (found.size() >= search.limit && least > found[search.limit - 1].step.time.value) break;
     const Seconds limit{found.size() < search.limit ? std::numeric_limits<double>::infinity()
                                                     : found[search.limit - 1].step.time.value};
+    if (least > limit.value) break;
     std::optional<StepPrediction> step =
         search.by_speed ? machine.predict_by_speed(setup) : machine.predict_within(limit, setup);
     if (!step) continue;
