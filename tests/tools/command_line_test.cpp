@@ -146,6 +146,8 @@ const std::map<std::string, Args>& words_of_options() {
       {"recompute", {"full"}},
       {"attention", {"eager"}},
       {"tp-overlap", {"backward"}},
+      {"software", {"kempnerforge"}},
+      {"serving", {"vllm"}},
       {"bucket", {"64M"}},
       {"env", {"NCCL_ALGO=Ring", "NCCL_NVLS_ENABLE=0", "NCCL_ALGO=Tree", "NCCL_P2P_DISABLE=1"}},
       {"trace", {"FILE"}},

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <sstream>
@@ -15,6 +16,7 @@
 #include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"
 #include "tests/support/test_data.h"
+#include "tools/collsim/train/software.h"
 #include "tools/collsim/train/step_range.h"
 #include "tools/collsim/train/transformer_file.h"
 
@@ -60,13 +62,13 @@ GroupSchedule schedule_of(const InferenceSetup& setup) {
   return schedule_program(inference_program(setup, kernels, 8), costs).groups.front();
 }
 
-// A token's products take a tile of 128 rows each, for their one row: 2 x 128 x k x n FLOPs.
+// A token's products take a tile of 16 rows each, for their one row: 2 x 16 x k x n FLOPs.
 // A layer has k x n of 768 x 256 (q, k, v), 256 x 256, 1024 x 256, 256 x 1024, in all 786,432; the
-// head 512 x 256 = 131,072. So 256 x (8 x 786,432 + 131,072) FLOPs: 1.644167168e9.
+// head 512 x 256 = 131,072. So 32 x (8 x 786,432 + 131,072) FLOPs: 205,520,896.
 // What is moved, in bytes: a layer's norms 2 x 8 x 256, rotation 4 x 768, cache 2 x 512 x 100,
 // middle 4 x 1024, in all 113,664; embedding 4 x 256, head's norm 8 x 256, sampling 8 x 512.
 TEST(Inference, takes_the_sum_of_its_kernels) {
-  const double products = 256.0 * (8 * 786'432 + 131'072) / 1e12;
+  const double products = 32.0 * (8 * 786'432 + 131'072) / 1e12;
   const double moved = (8 * 113'664 + 4 * 256 + 8 * 256 + 8 * 512) / 1e12;
   EXPECT_NEAR(schedule_of(small_inference()).end.value, products + moved, 1e-9);
 }
@@ -89,20 +91,20 @@ TEST(Inference, joins_its_ranks_twice_a_layer) {
   EXPECT_NEAR((schedule.end - schedule.computes).value, 18e-6, 1e-12);
 }
 
-// Of 8 experts 2 are chosen. One token meets 2; many tokens meet all, and go to 2 each: the
-// feed-forward part of 256 tokens has 8 products of 64 rows, one tile each, where a dense one would
-// have 2 tiles: 4 times the time of the dense one.
+// Of 8 experts 2 are chosen. One token meets 2, with a tile of 16 rows each, where a dense network
+// has one; many tokens meet all, and go to 2 each: the feed-forward part of 256 tokens has 8
+// products of 64 rows, one tile each, where a dense one has 2 tiles of 128 rows.
 TEST(Inference, reads_the_experts_that_tokens_choose) {
   InferenceSetup dense = small_inference();
   InferenceSetup sparse = dense;
   sparse.model.experts = 8;
   sparse.model.active_experts = 2;
-  const double of_dense = 256.0 * 2 * 1024 * 256 / 1e12;  // both products of one tile of rows
+  const double of_row = 2.0 * 2 * 1024 * 256 / 1e12;  // both products of a row, in a layer
   const double one = schedule_of(sparse).end.value - schedule_of(dense).end.value;
-  EXPECT_NEAR(one, 8 * of_dense, 0.001 * 8 * of_dense);
+  EXPECT_NEAR(one, 8 * 16 * of_row, 0.001 * 8 * 16 * of_row);
   dense.batch = sparse.batch = 256;
   const double many = schedule_of(sparse).end.value - schedule_of(dense).end.value;
-  EXPECT_NEAR(many, 8 * (8 - 2) * of_dense, 0.01 * 8 * 6 * of_dense);
+  EXPECT_NEAR(many, 8 * (8 * 64 - 256) * of_row, 0.01 * 8 * 256 * of_row);
 }
 
 // Without a graph the host takes a quarter of `host_forward` for each of 4 ops a layer.
@@ -127,7 +129,7 @@ TEST(Inference, takes_a_least_time_between_products) {
   constants.small_kernel = Seconds{10e-6};
   const KernelTimes kernels{flat_kernels().gpu(), constants};
   ShortCalls costs;
-  const double products = 256.0 * (8 * 786'432 + 131'072) / 1e12;
+  const double products = 32.0 * (8 * 786'432 + 131'072) / 1e12;
   const double ends = (4 * 256 + 8 * 256 + 8 * 512) / 1e12;  // embedding, head's norm, sampling
   const CallProgram program = inference_program(small_inference(), kernels, 8);
   EXPECT_NEAR(schedule_program(program, costs).time.value, products + ends + 8 * 50e-6, 1e-9);
@@ -188,7 +190,7 @@ TEST(Inference, times_layers_on_gpus_that_no_fit_has_seen) {
   EXPECT_LT(mean_error(h100_ratios(2)), 0.03);
 }
 
-// Eight of ten of those that no fit has seen are inside, four of five: 80 % +- 5 of 64.
+// Eight of ten of those that no fit has seen are inside, or more.
 TEST(Inference, says_where_eight_of_ten_tokens_lie) {
   const ShippedData shipped;
   int inside = 0;
@@ -196,10 +198,51 @@ TEST(Inference, says_where_eight_of_ten_tokens_lie) {
   for (const auto& ratios : {h200_ratios(2), h200_ratios(4), h100_ratios(1), h100_ratios(2)}) {
     for (const double ratio : ratios) {
       ++all;
-      if (ratio >= decoding_range.low && ratio <= decoding_range.high) ++inside;
+      if (ratio >= decoded_layer_range.low && ratio <= decoded_layer_range.high) ++inside;
     }
   }
-  EXPECT_NEAR(static_cast<double>(inside) / all, 0.80, 0.05);
+  EXPECT_GE(static_cast<double>(inside) / all, 0.80);
+}
+
+/// Published times beside what is predicted for them, each with its engine or without any.
+std::vector<double> published_ratios(bool with_engines) {
+  std::ifstream rows(COLLSIM_SOURCE_DIR "/recordings/inference/published-tokens.tsv");
+  std::vector<double> ratios;
+  for (std::string line; std::getline(rows, line);) {
+    std::vector<std::string> fields;
+    std::istringstream columns(line);
+    for (std::string each; std::getline(columns, each, '\t');) fields.push_back(each);
+    if (fields.size() != 9 || fields[0] == "source") continue;
+    const Topology topology = load_topology(find_data_file(fields[2], "topologies"));
+    InferenceSetup setup;
+    setup.model = find_transformer(fields[3]);
+    setup.tensor = std::stoi(fields[4]);
+    setup.batch = std::stoi(fields[5]);
+    setup.context = std::stoi(fields[6]);
+    setup.fp8 = fields[7] == "fp8";
+    if (with_engines && !fields[1].empty()) setup.engine = find_engine("engine", fields[1]);
+    MachineCalls calls;
+    calls.topology = &topology;
+    calls.gpus.assign(topology.gpus().begin(), topology.gpus().begin() + setup.tensor);
+    calls.run.graph = true;
+    StepMachine machine(calls, load_kernel_table());
+    const double measured_ms = std::stod(fields[8]);
+    ratios.push_back(measured_ms / (1e3 * predict_inference(machine, setup).time.value));
+  }
+  EXPECT_EQ(ratios.size(), 20U);
+  return ratios;
+}
+
+// None of these times is in a fit of kernels. The median of |error| is 15 % at most, and eight of
+// ten are in the range that is printed.
+TEST(Inference, says_a_range_that_published_times_obey) {
+  const ShippedData shipped;
+  const std::vector<double> ratios = published_ratios(false);
+  const auto inside = std::count_if(ratios.begin(), ratios.end(), [](double ratio) {
+    return ratio >= decoding_range.low && ratio <= decoding_range.high;
+  });
+  EXPECT_NEAR(static_cast<double>(inside) / static_cast<double>(ratios.size()), 0.80, 0.05);
+  EXPECT_LT(mean_error(published_ratios(true)), 0.15);
 }
 
 // Llama 3 70B has 70.6 billion parameters: 141 GB in 16 bits, an eighth of it on each of 8. A token

@@ -73,6 +73,22 @@ TEST_F(StepAccuracy, of_published_sweeps_beats_a_constant_efficiency) {
   EXPECT_GT(by_group.at("mpt").tau, 0.75);
 }
 
+// Tensor parallelism of PyTorch, by whose software rows are known. Nothing is fitted to them.
+TEST_F(StepAccuracy, of_pytorch_tensor_parallelism_is_within_fifteen_per_cent) {
+  const PublishedSteps steps = load_published_steps(find_data_file("pytorch", "recordings/steps"));
+  std::vector<double> errors;
+  for (const StepComparison& each : compare_steps(steps, load_kernel_table())) {
+    const StepSoftware& software = each.step->setup.software;
+    EXPECT_FALSE(software.name.empty()) << each.step->id;
+    if (each.step->setup.tensor > 1 && software.gathers_each) {
+      errors.push_back(std::abs(each.error()));
+    }
+  }
+  ASSERT_GE(errors.size(), 20U);
+  std::sort(errors.begin(), errors.end());
+  EXPECT_LT(errors[errors.size() / 2], 0.15);
+}
+
 std::string meaning(const std::string& words, std::int64_t gpus_of_node = 0) {
   const Interconnect network = read_interconnect(words, gpus_of_node);
   return fmt::format("{} x {:g}, {}", network.nics, network.gigabits, network.gpus_of_node);
@@ -138,6 +154,22 @@ std::string row_with(const std::string& old, const std::string& other) {
       "   parallel: {tp: 1, pp: 1, dp: 16, zero: 0}, micro_batch: 1, global_batch: 16,\n"
       "   precision: bf16, recompute: none, measured: {step_s: 0.1}}\n";
   return text.replace(text.find(old), old.size(), other);
+}
+
+// Recipes of fp8 by their names, and GPUs whose node is shipped.
+TEST(PublishedSteps, can_be_of_many_recipes_and_gpus) {
+  const ShippedData shipped;
+  const auto rows = [](const std::string& old, const std::string& other) {
+    const test::TemporaryFile file("steps.yaml", row_with(old, other));
+    return load_published_steps(file.path()).steps.size();
+  };
+  for (const char* const recipe : {"fp8", "fp8-cs", "fp8-ds", "fp8-block", "mxfp8"}) {
+    EXPECT_EQ(rows("bf16", recipe), 1U) << recipe;
+  }
+  for (const char* const gpu : {"A100-80GB", "H800-80GB", "B300-288GB", "H100-96GB"}) {
+    EXPECT_EQ(rows("H100-80GB", gpu), 1U) << gpu;
+  }
+  EXPECT_EQ(rows("bf16", "int4"), 0U);
 }
 
 // What is not understood is refused at its place, whichever key it stands at.

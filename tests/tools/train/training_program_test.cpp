@@ -157,6 +157,65 @@ TEST(TrainingProgram, reduces_each_microbatch_with_zero_2) {
   }
 }
 
+// FSDP in a pipeline: the first stage's parameters are gathered once and its gradients reduced
+// once, however many microbatches there are. A copy of two ranks each sums half of them among
+// copies.
+TEST(TrainingProgram, gathers_a_stage_once_with_zero_3) {
+  TrainingSetup setup = small_setup();
+  setup.pipeline = 2;
+  setup.data = 4;
+  setup.zero = 3;
+  setup.global_batch = 24;
+  const double layers = 4 * rank_layer_parameters(setup).all();
+  for (const std::int64_t shard : {0, 2}) {
+    setup.shard = shard;
+    CallProgram program = training_program(setup, even_kernels(), 6, 8);
+    program.groups.resize(1);
+    const auto bytes = [&](const char* name, ProgramCallKind kind) {
+      return calls_on(program, name, kind).second;
+    };
+    EXPECT_NEAR(bytes("dp", ProgramCallKind::all_gather), 2 * layers, 100) << shard;
+    const double gradients = 4 * rank_parameters(setup).all();
+    EXPECT_NEAR(bytes("dp", ProgramCallKind::reduce_scatter), gradients, 100) << shard;
+    if (shard > 0) {
+      EXPECT_NEAR(bytes("copies", ProgramCallKind::all_reduce), gradients / 2, 100);
+    }
+  }
+}
+
+// Its memory is that of ZeRO 1 and what is gathered; of the optimizer each rank has a quarter.
+TEST(StepMemory, holds_a_stage_whole_with_zero_3) {
+  TrainingSetup setup = small_setup();
+  setup.pipeline = 2;
+  setup.data = 4;
+  setup.global_batch = 24;
+  setup.zero = 1;
+  const StepMemory replicated = step_memory(setup);
+  setup.zero = 3;
+  const StepMemory sharded = step_memory(setup);
+  EXPECT_NEAR(sharded.gradients, replicated.gradients, 1);
+  EXPECT_NEAR(sharded.optimizer, replicated.optimizer, 1);
+  EXPECT_NEAR(sharded.parameters, replicated.parameters / 4, 1);
+  EXPECT_NEAR(sharded.other - replicated.other, replicated.parameters, 1);
+}
+
+// Eight layers that the host takes 1 s each to issue, forward and backward, take 16 s; three times
+// as long on tensor-parallel ranks of a software whose host is that much slower.
+TEST(TrainingProgram, waits_for_a_host_that_is_slower_than_its_kernels) {
+  TrainingSetup setup = small_setup();
+  FreeCalls costs;
+  KernelConstants slow;
+  slow.host_forward = slow.host_backward = Seconds{1};
+  const KernelTimes kernels(even_kernels().gpu(), slow);
+  const auto time = [&] {
+    return schedule_program(training_program(setup, kernels, 1, 8), costs).time.value;
+  };
+  EXPECT_NEAR(time(), 16, 0.5);
+  setup.tensor = 2;
+  setup.software.tensor_host = 3;
+  EXPECT_NEAR(time(), 48, 0.5);
+}
+
 // Keys and values of 256 tokens are 2 x 256 elements of 2 bytes each: 262,144 bytes a layer. They
 // are gathered forward and backward, and their gradients scattered: in each of 8 layers.
 TEST(TrainingProgram, exchanges_keys_and_values) {

@@ -79,7 +79,7 @@ KernelTable load_kernel_table() {
           .mapping({"gpus", "tile_time", "kernel_gap", "fp8_share", "backward_product",
                     "small_tile_share", "batched_product", "first_flash_attention", "optimizer",
                     "optimizer_fp32", "host_forward", "host_backward", "calls_beside_kernels",
-                    "kernels_beside_calls", "small_kernel", "weights_fill"});
+                    "kernels_beside_calls", "small_kernel", "weights_fill", "ordering_copy"});
   KernelTable table;
   for (const YamlValue& gpu : keys.at("gpus").sequence()) {
     table.gpus.push_back(read_gpu(gpu, table.gpus));
@@ -101,6 +101,7 @@ KernelTable load_kernel_table() {
   if (const auto least = keys.find("kernels_beside_calls")) {
     table.constants.kernels_beside_calls = least->fraction(max_slowdown);
   }
+  table.constants.ordering_copy = keys.fraction_or("ordering_copy", 1);
   if (const auto fill = keys.find("weights_fill")) table.constants.weights_fill = fill->time();
   return table;
 }
@@ -119,15 +120,27 @@ Seconds KernelTimes::backward_products(double m, double n, double k, bool fp8) c
   return tiled_product(m, k, n, rate, gpu_.moved) + tiled_product(k, n, m, rate, gpu_.moved);
 }
 
+namespace {
+
+/// Rows of a tile: products of few rows, as in decoding, have tiles of fewer (CUTLASS's are of 16
+/// rows and more).
+double rows_of(const TileShape& tile, double m) {
+  constexpr double least = 16;
+  return std::min(tile.rows, std::max(least, std::exp2(std::ceil(std::log2(m)))));
+}
+
+}  // namespace
+
 Seconds KernelTimes::tiled_product(double m, double n, double k, double rate, double memory_share,
                                    Seconds fill) const {
   double best = 0;
   for (const TileShape& tile : tile_shapes) {
-    const double tiles = std::ceil(m / tile.rows) * std::ceil(n / tile.columns);
+    const double rows = rows_of(tile, m);
+    const double tiles = std::ceil(m / rows) * std::ceil(n / tile.columns);
     const double waves = std::ceil(tiles / gpu_.multiprocessors);
     const double share = tile.small ? constants_.small_tile_share : 1;
     const double of_wave =
-        flops_per_multiply * tile.rows * tile.columns * k * gpu_.multiprocessors / (rate * share);
+        flops_per_multiply * rows * tile.columns * k * gpu_.multiprocessors / (rate * share);
     const double time = waves * (constants_.tile_time.value + of_wave);
     if (best <= 0 || time < best) best = time;
   }
@@ -139,11 +152,12 @@ Seconds KernelTimes::tiled_product(double m, double n, double k, double rate, do
 Seconds KernelTimes::split_product(double m, double n, double k, bool fp8) const {
   double best = 0;
   for (const TileShape& tile : tile_shapes) {
-    const double tiles = std::ceil(m / tile.rows) * std::ceil(n / tile.columns);
+    const double rows = rows_of(tile, m);
+    const double tiles = std::ceil(m / rows) * std::ceil(n / tile.columns);
     const double parts = std::max(1.0, std::floor(gpu_.multiprocessors / tiles));
     const double waves = std::ceil(tiles / gpu_.multiprocessors);
     const double share = tile.small ? constants_.small_tile_share : 1;
-    const double of_wave = flops_per_multiply * tile.rows * tile.columns * k / parts *
+    const double of_wave = flops_per_multiply * rows * tile.columns * k / parts *
                            gpu_.multiprocessors / (product_rate(fp8) * share);
     const double sums =
         parts > 1 ? sum_bytes * parts * m * n / (gpu_.moved * gpu_.memory.value) : 0;
@@ -163,6 +177,12 @@ Seconds KernelTimes::best_product(double m, double n, double k, bool fp8) const 
 
 Seconds KernelTimes::moved(double bytes) const {
   return Seconds{bytes / (gpu_.moved * gpu_.memory.value)} + constants_.kernel_gap;
+}
+
+Seconds KernelTimes::put_in_order(double bytes) const {
+  constexpr double read_and_written = 2;
+  return Seconds{read_and_written * bytes / (constants_.ordering_copy * gpu_.memory.value)} +
+         constants_.kernel_gap;
 }
 
 Seconds KernelTimes::between_products(double bytes) const {

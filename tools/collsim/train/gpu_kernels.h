@@ -41,6 +41,7 @@ struct KernelConstants {
   double first_flash_attention = 1;
   double optimizer = 1;
   double optimizer_fp32 = 1;
+  double ordering_copy = 1;
   Seconds host_forward{};
   Seconds host_backward{};
   double calls_beside_kernels = 1;
@@ -81,6 +82,8 @@ class KernelTimes {
   Seconds backward_products(double m, double n, double k, bool fp8 = false) const;
   /// The time of a kernel that does little but read and write `bytes`.
   Seconds moved(double bytes) const;
+  /// The time of a copy that puts parts of `bytes` in all in another order.
+  Seconds put_in_order(double bytes) const;
   /// The time of such a kernel between the products of inference: at least the least time of a
   /// kernel.
   Seconds between_products(double bytes) const;

@@ -252,9 +252,10 @@ InferencePrediction predict_inference(StepMachine& machine, const InferenceSetup
       machine.schedule(inference_program(setup, machine.kernels(), machine.per_node()));
   const GroupSchedule& group = times.groups.front();
   InferencePrediction step;
-  step.time = times.time;
+  const Seconds added = setup.phase == InferencePhase::decode ? setup.engine.token : Seconds{};
+  step.time = times.time + added;
   step.computes = group.computes;
-  step.waits = group.waits;
+  step.waits = group.waits + added;
   for (const auto& [name, time] : group.exposed) step.exposed += time;
   step.memory = inference_memory(setup);
   const double usable = usable_memory * static_cast<double>(machine.kernels().gpu().holds.count);

@@ -1,13 +1,22 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
+#include "tools/collsim/train/step_range.h"
 #include "tools/collsim/train/training_step.h"
 
 namespace collsim {
 
 /// What an inference step does: it reads prompts, or makes one token more of each sequence.
 enum class InferencePhase : std::uint8_t { prefill, decode };
+
+/// What serves a model (models/data/software.yaml).
+struct ServingEngine {
+  std::string name{};                ///< empty: none, kernels alone
+  Seconds token{};                   ///< that its host adds to a token: scheduler, sampling
+  StepRange range = decoding_range;  ///< of a token's time
+};
 
 /// A step of inference on replicas of tensor-parallel ranks, which do not talk to each other.
 struct InferenceSetup {
@@ -19,6 +28,7 @@ struct InferenceSetup {
   std::int64_t context = 1;  ///< tokens of each: of a prompt, or those that its cache holds
   bool fp8 = false;          ///< weights and products in 8 bits; all else is in 16
   bool graph = true;         ///< kernels are those of a CUDA graph; else the host issues each
+  ServingEngine engine{};
 
   std::int64_t ranks() const { return tensor * replicas; }
 };

@@ -99,6 +99,8 @@ void LayoutLister::add(TrainingSetup setup) {
 void LayoutLister::add_software(TrainingSetup setup) {
   for (const std::int64_t interleave : interleaves) {
     for (const std::int64_t zero : zeros) {
+      // In a pipeline ZeRO 3 holds and moves what ZeRO 1 does.
+      if (zero == 3 && setup.pipeline > 1) continue;
       for (const std::int64_t micro : micro_batches) {
         // Sequences are divided where not even one of them has a rank for itself.
         if (micro > 1 && setup.context > search_.setup.context) continue;

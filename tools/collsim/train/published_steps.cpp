@@ -13,6 +13,7 @@
 #include "sim/base/text_file.h"
 #include "sim/base/units.h"
 #include "sim/yaml/yaml_reader.h"
+#include "tools/collsim/train/software.h"
 #include "tools/collsim/train/transformer_file.h"
 
 namespace collsim {
@@ -99,7 +100,9 @@ Transformer read_row_shape(const YamlMapping& keys) {
 }
 
 StepPrecision read_numbers(const std::string& precision, const std::string& notes) {
-  if (precision == "fp8") return StepPrecision::fp8;
+  // Recipes of fp8 differ in their scales: of a tensor ("fp8-cs", current scaling), of 128 elements
+  // ("fp8-block"), of 32 ("mxfp8").
+  if (precision.starts_with("fp8") || precision == "mxfp8") return StepPrecision::fp8;
   if (precision == "fp16") return StepPrecision::fp16;
   if (precision == "bf16-pure") return StepPrecision::bf16_pure;
   if (precision == "amp") return StepPrecision::amp;
@@ -109,9 +112,9 @@ StepPrecision read_numbers(const std::string& precision, const std::string& note
   throw UnusableRow{fmt::format("precision {}", precision)};
 }
 
-/// Which attention the software of a run had: as its notes say; else that of its time.
-AttentionKind attention_of(const std::string& notes, const TrainingSetup& setup,
-                           std::int64_t year) {
+/// Which attention the software of a run had: as its notes say; else that of its time, or its own.
+AttentionKind attention_of(const std::string& notes, const TrainingSetup& setup, std::int64_t year,
+                           AttentionKind own) {
   if (has(notes, "flash_attentionv1")) return AttentionKind::flash1;
   if (has(notes, "flash_attention2")) return AttentionKind::flash2;
   if (has(notes, "kernel: fused")) return AttentionKind::fused;
@@ -119,8 +122,7 @@ AttentionKind attention_of(const std::string& notes, const TrainingSetup& setup,
   if (year < flash_attention_year || setup.precision == StepPrecision::fp16) {
     return AttentionKind::fused;
   }
-  // MosaicML's models are benchmarked with Triton's kernel, which ALiBi needs.
-  return setup.model.name.starts_with("mpt") ? AttentionKind::flash1 : AttentionKind::flash2;
+  return own;
 }
 
 void read_layout(const YamlMapping& keys, TrainingSetup& setup) {
@@ -176,22 +178,28 @@ void read_software(const YamlMapping& keys, TrainingSetup& setup) {
   }
 }
 
-/// What notes and the time of a row say of its software, where it does not say it itself.
-void guess_software(const YamlMapping& keys, std::string_view gpu, TrainingSetup& setup) {
-  const std::string notes = text_in(keys, "notes");
-  setup.attention =
-      attention_of(notes, setup, keys.integer_or("year", 0, max_count, flash_attention_year));
-  setup.eager_norms = has(notes, "kernel:") && !has(notes, "RMS");
+/// The software of a row: as it says, or a word of its source; else what its GPU's time had.
+TrainingSoftware software_of(const YamlMapping& keys, std::string_view gpu,
+                             const std::vector<TrainingSoftware>& known) {
+  const TrainingSoftware* const named =
+      software_in(known, text_in(keys, "source"), text_in(keys, "notes"));
+  if (named != nullptr) return *named;
   const bool recent = !gpu.starts_with("A100") && !gpu.starts_with("V100");
-  setup.sequence_parallel = truth_in(keys.at("parallel").free_mapping(), "sp").value_or(recent);
-  if (setup.tensor == 1) setup.sequence_parallel = false;
-  setup.overlap_gradients = recent;
-  // NVIDIA's recipes for these GPUs cut products into pieces (ub_tp_comm_overlap).
-  if (recent && setup.sequence_parallel) setup.tensor_overlap = TensorOverlap::all;
+  return find_software(known, "software", recent ? "nemo" : "megatron");
+}
+
+/// What a row's software is, and what its notes say of it.
+void guess_software(const YamlMapping& keys, TrainingSoftware software, TrainingSetup& setup) {
+  const std::string notes = text_in(keys, "notes");
+  const YamlMapping parallel = keys.at("parallel").free_mapping();
+  software.sequence_parallel = truth_in(parallel, "sp").value_or(software.sequence_parallel);
+  if (truth_in(parallel, "async_tp").value_or(false)) software.tensor_overlap = TensorOverlap::all;
+  apply_software(software, setup);
+  setup.attention =
+      attention_of(notes, setup, keys.integer_or("year", 0, max_count, flash_attention_year),
+                   software.attention);
+  setup.eager_norms = has(notes, "kernel:") && !has(notes, "RMS");
   setup.reshard = !has(notes, "SHARD_GRAD_OP");
-  // Megatron (with "scatter/gather") and DeepSpeed send a part from each tensor-parallel rank.
-  // Another framework is named by the kernels that its rows compare.
-  setup.whole_messages = has(notes, "kernel:");
 }
 
 void read_batches(const YamlMapping& keys, TrainingSetup& setup) {
@@ -256,7 +264,7 @@ void read_network(const YamlMapping& keys, PublishedStep& step) {
   }
 }
 
-PublishedStep read_step(const YamlMapping& keys) {
+PublishedStep read_step(const YamlMapping& keys, const std::vector<TrainingSoftware>& known) {
   PublishedStep step;
   step.id = keys.at("id").string();
   step.group = keys.at("group").string();
@@ -276,13 +284,8 @@ PublishedStep read_step(const YamlMapping& keys) {
   if (const auto recompute = keys.find("recompute")) {
     setup.recompute = at_place(*recompute, find_recompute, "recompute");
   }
-  guess_software(keys, step.gpu, setup);
-  if (const auto software = keys.find("software")) {
-    // What says all of its software is sequence parallel where it says so, and calls wait.
-    setup.tensor_overlap = TensorOverlap::none;
-    if (!keys.at("parallel").free_mapping().find("sp")) setup.sequence_parallel = false;
-    read_software(software->free_mapping(), setup);
-  }
+  guess_software(keys, software_of(keys, step.gpu, known), setup);
+  if (const auto software = keys.find("software")) read_software(software->free_mapping(), setup);
   step.machine = text_in(keys, "machine");
   if (step.machine.empty() && node_of(step.gpu).empty()) {
     throw UnusableRow{fmt::format("no node of {} is known", step.gpu)};
@@ -302,8 +305,9 @@ PublishedStep read_step(const YamlMapping& keys) {
 
 std::string_view node_of(std::string_view gpu) {
   using Node = std::pair<std::string_view, std::string_view>;
-  constexpr std::array nodes{Node{"A100", "dgx-a100"}, Node{"H100", "dgx-h100"},
-                             Node{"H200", "dgx-h200"}, Node{"B200", "dgx-b200"},
+  constexpr std::array nodes{Node{"A100", "dgx-a100"},  Node{"H100", "dgx-h100"},
+                             Node{"H200", "dgx-h200"},  Node{"H800", "hgx-h800"},
+                             Node{"B200", "dgx-b200"},  Node{"B300", "hgx-b300"},
                              Node{"V100", "dgx-1-v100"}};
   for (const auto& [name, node] : nodes) {
     if (gpu.starts_with(name)) return node;
@@ -320,10 +324,11 @@ PublishedSteps load_published_steps(const std::filesystem::path& path) {
     text.content.replace(place, own.size(), "\ncollsim: steps/1\n");
   }
   const YamlMapping root = read_yaml(text, "steps").mapping({"entries"});
+  const std::vector<TrainingSoftware> known = load_software();
   PublishedSteps steps;
   for (const YamlValue& entry : root.at("entries").sequence()) {
     try {
-      steps.steps.push_back(read_step(entry.free_mapping()));
+      steps.steps.push_back(read_step(entry.free_mapping(), known));
     } catch (const UnusableRow& reason) {
       ++steps.left_out[reason.why];
     }

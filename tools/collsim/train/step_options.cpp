@@ -20,6 +20,7 @@
 #include "tools/collsim/core/variables_option.h"
 #include "tools/collsim/request/change.h"
 #include "tools/collsim/request/prices.h"
+#include "tools/collsim/train/software.h"
 #include "tools/collsim/train/transformer_file.h"
 
 namespace collsim::command {
@@ -187,10 +188,24 @@ TrainingSetup read_setup(const po::variables_map& values, std::size_t gpus) {
   if (values.contains("seq")) setup.sequence = bounded_option(values, "seq", 1, 1U << 24);
   setup.precision = find_precision("precision", values["precision"].as<std::string>());
   setup.recompute = find_recompute("recompute", values["recompute"].as<std::string>());
-  setup.attention = find_attention("attention", values["attention"].as<std::string>());
-  setup.sequence_parallel = setup.tensor > 1 && !values["no-sequence-parallel"].as<bool>();
-  setup.tensor_overlap = find_tensor_overlap("tp-overlap", values["tp-overlap"].as<std::string>());
-  setup.overlap_gradients = !values["no-overlap"].as<bool>();
+  TrainingSoftware software{.sequence_parallel = true};
+  if (values.contains("software")) {
+    software = find_software(load_software(), "software", values["software"].as<std::string>());
+  }
+  apply_software(software, setup);
+  const auto said = [&](const char* option) { return !values[option].defaulted(); };
+  if (said("attention")) {
+    setup.attention = find_attention("attention", values["attention"].as<std::string>());
+  }
+  if (values["no-sequence-parallel"].as<bool>()) {
+    setup.sequence_parallel = false;
+    setup.tensor_overlap = TensorOverlap::none;
+  }
+  if (said("tp-overlap")) {
+    setup.tensor_overlap =
+        find_tensor_overlap("tp-overlap", values["tp-overlap"].as<std::string>());
+  }
+  if (values["no-overlap"].as<bool>()) setup.overlap_gradients = false;
   const auto& bucket = values["bucket"].as<std::string>();
   if (bucket != "auto") setup.bucket = std::max(Bytes{1}, parse_size("bucket", bucket));
   if (values["gpipe"].as<bool>()) setup.order = PipelineOrder::gpipe;
@@ -220,6 +235,12 @@ InferenceSetup read_inference(const po::variables_map& values, std::size_t gpus)
   }
   setup.fp8 = precision == StepPrecision::fp8;
   setup.graph = !values["eager"].as<bool>();
+  if (values.contains("serving")) {
+    if (setup.phase == InferencePhase::prefill) {
+      throw InputError("--serving with --prefill", "decoding");
+    }
+    setup.engine = find_engine("serving", values["serving"].as<std::string>());
+  }
   return setup;
 }
 

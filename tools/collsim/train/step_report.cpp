@@ -74,8 +74,8 @@ void add_step_row(const std::string& machine, const TrainingSetup& setup,
   unshown("precision", to_string(setup.precision));
   add({"recompute", "recompute"}, to_string(setup.recompute));
   add({"time_ms", "time", "(ms)", 1}, time);
-  unshown("time_low_ms", training_range.low * time);
-  unshown("time_high_ms", training_range.high * time);
+  unshown("time_low_ms", setup.software.range.low * time);
+  unshown("time_high_ms", setup.software.range.high * time);
   unshown("compute_ms", in_milliseconds(step.computes));
   add({"wait_ms", "wait", "(ms)", 1}, in_milliseconds(step.waits));
   for (const char* const name : {"tp", "ep", "pp", "dp", "copies"}) {
@@ -104,15 +104,17 @@ std::string memory_words(const StepMemory& memory) {
 }
 
 /// Where the time of a step goes.
-std::vector<Fact> time_facts(const StepPrediction& step) {
+std::vector<Fact> time_facts(const TrainingSetup& setup, const StepPrediction& step) {
+  const StepSoftware& software = setup.software;
   const auto part = [&](std::string name, Seconds time) {
     return Fact{std::move(name), fmt::format("{:>6.1f} %", percent * time.value / step.time.value),
                 in_milliseconds(time), "ms"};
   };
   const double time = in_milliseconds(step.time);
   std::vector<Fact> facts{part("step", step.time),
-                          {"8 of 10 such steps took", "", training_range.low * time,
-                           fmt::format("to {:.1f} ms", training_range.high * time)},
+                          {"8 of 10 such steps took", "", software.range.low * time,
+                           fmt::format("to {:.1f} ms{}{}", software.range.high * time,
+                                       software.name.empty() ? "" : ", by ", software.name)},
                           part("kernels", step.computes)};
   for (const auto& [name, exposed] : step.exposed) {
     facts.push_back(part(fmt::format("exposed {}", name), exposed));
@@ -141,7 +143,7 @@ void add_step(const std::string& machine, const TrainingSetup& setup, const Step
                           {step.fits ? "memory of a GPU" : "memory of a GPU (too much)",
                            memory_words(step.memory), step.memory.all() / giga, "GB:"}};
   if (price) rates.push_back(token_fact(token_cost(setup, step, *price), *price));
-  answer.figures(time_facts(step));
+  answer.figures(time_facts(setup, step));
   answer.figures(std::move(rates));
 }
 

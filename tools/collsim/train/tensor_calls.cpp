@@ -14,6 +14,7 @@ constexpr double fp8_element = 1;
 struct HalfLayer {
   PassTimes first;
   PassTimes second;
+  std::uint32_t inputs = 1;  ///< that are gathered each by itself
 };
 
 /// What runs beside each of the two calls.
@@ -36,12 +37,17 @@ BesideCalls beside_calls(const TrainingSetup& setup, const HalfLayer& half, bool
 
 /// Adds the calls of so many half layers that are alike.
 void add_calls(const TrainingSetup& setup, std::uint32_t communicator, std::uint32_t halves,
-               const BesideCalls& beside, std::vector<ProgramCall>& calls) {
+               const HalfLayer& half, bool backward, std::vector<ProgramCall>& calls) {
   if (halves == 0) return;
+  const BesideCalls beside = beside_calls(setup, half, backward);
+  // What is gathered for each input forward is summed for each backward.
+  const std::uint32_t gathers = halves * (backward ? 1 : half.inputs);
+  const std::uint32_t sums = halves * (backward ? half.inputs : 1);
   const double elements = layer_share(setup).tokens * static_cast<double>(setup.model.hidden);
-  const auto add = [&](ProgramCallKind kind, Seconds time, double bytes_of_element) {
+  const auto add = [&](ProgramCallKind kind, std::uint32_t count, Seconds time,
+                       double bytes_of_element) {
     const auto bytes = static_cast<std::int64_t>(bytes_of_element * elements);
-    ProgramCall call{communicator, kind, Bytes{std::max<std::int64_t>(1, bytes)}, 0, halves};
+    ProgramCall call{communicator, kind, Bytes{std::max<std::int64_t>(1, bytes)}, 0, count};
     call.beside = time;
     calls.push_back(call);
   };
@@ -49,10 +55,11 @@ void add_calls(const TrainingSetup& setup, std::uint32_t communicator, std::uint
     // Pieces are what the product takes: they come in its own type.
     const bool narrow =
         setup.tensor_overlap == TensorOverlap::all && setup.precision == StepPrecision::fp8;
-    add(ProgramCallKind::all_gather, beside.gather, narrow ? fp8_element : activation_element);
-    add(ProgramCallKind::reduce_scatter, beside.sum, activation_element);
+    add(ProgramCallKind::all_gather, gathers, beside.gather,
+        narrow ? fp8_element : activation_element);
+    add(ProgramCallKind::reduce_scatter, sums, beside.sum, activation_element);
   } else {
-    add(ProgramCallKind::all_reduce, beside.sum, activation_element);
+    add(ProgramCallKind::all_reduce, sums, beside.sum, activation_element);
   }
 }
 
@@ -63,14 +70,16 @@ std::vector<ProgramCall> tensor_calls(const TrainingSetup& setup, const ProductT
                                       bool backward) {
   const auto halves = static_cast<std::uint32_t>(std::lround(part.attention + part.ffn));
   const auto of_ffn = std::min(halves, static_cast<std::uint32_t>(std::lround(part.ffn)));
-  const HalfLayer attention{products[0], products[1]};
+  const bool each = setup.software.gathers_each;
+  const HalfLayer attention{products[0], products[1], each ? 3U : 1U};  // queries, keys, values
+  const std::uint32_t inputs = each && setup.model.gated ? 2 : 1;
   // Experts exchange tokens between their products, which nothing cuts into pieces.
-  const HalfLayer ffn = setup.model.experts > 1 ? HalfLayer{} : HalfLayer{products[2], products[3]};
+  const HalfLayer ffn = setup.model.experts > 1 ? HalfLayer{{}, {}, inputs}
+                                                : HalfLayer{products[2], products[3], inputs};
   std::vector<ProgramCall> calls;
   const auto add_pass = [&](bool backwards) {
-    const BesideCalls beside = beside_calls(setup, attention, backwards);
-    add_calls(setup, communicator, halves - of_ffn, beside, calls);
-    add_calls(setup, communicator, of_ffn, beside_calls(setup, ffn, backwards), calls);
+    add_calls(setup, communicator, halves - of_ffn, attention, backwards, calls);
+    add_calls(setup, communicator, of_ffn, ffn, backwards, calls);
   };
   if (!backward || setup.recompute == Recompute::full) add_pass(false);
   if (backward) add_pass(true);

@@ -64,9 +64,9 @@ Record inference_record(const std::string& machine, const InferenceSetup& setup,
   row["graph"] = setup.graph;
   row["time_ms"] = step.time.value / one_milli;
   row["time_low_ms"] =
-      decodes ? Record(decoding_range.low * step.time.value / one_milli) : Record();
+      decodes ? Record(setup.engine.range.low * step.time.value / one_milli) : Record();
   row["time_high_ms"] =
-      decodes ? Record(decoding_range.high * step.time.value / one_milli) : Record();
+      decodes ? Record(setup.engine.range.high * step.time.value / one_milli) : Record();
   row["compute_ms"] = step.computes.value / one_milli;
   row["exposed_tp_ms"] = step.exposed.value / one_milli;
   row["wait_ms"] = step.waits.value / one_milli;
@@ -92,18 +92,19 @@ void add_inference(const std::string& machine, const InferenceSetup& setup,
   answer.head({fmt::format("{} on {} GPU{} of {}: tp {}, {} replica{}", setup.model.name,
                            setup.ranks(), setup.ranks() == 1 ? "" : "s", machine, setup.tensor,
                            setup.replicas, setup.replicas == 1 ? "" : "s"),
-               fmt::format("{} of {} sequence{} of {} tokens on each; {}, {}",
+               fmt::format("{} of {} sequence{} of {} tokens on each; {}, {}{}{}",
                            decodes ? "decoding" : "prefill", setup.batch,
                            setup.batch == 1 ? "" : "s", setup.context, setup.fp8 ? "fp8" : "bf16",
-                           setup.graph ? "in a CUDA graph" : "issued by the host")});
+                           setup.graph ? "in a CUDA graph" : "issued by the host",
+                           setup.engine.name.empty() ? "" : ", by ", setup.engine.name)});
   const auto part = [&](const char* name, Seconds of) {
     return Fact{name, fmt::format("{:>6.1f} %", hundred * of.value / step.time.value),
                 of.value / one_milli, "ms", 3};
   };
   std::vector<Fact> times{part(decodes ? "a token" : "until the first token", step.time)};
   if (decodes) {
-    times.push_back({"8 of 10 such tokens took", "", decoding_range.low * time,
-                     fmt::format("to {:.3f} ms", decoding_range.high * time), 3});
+    times.push_back({"8 of 10 such tokens took", "", setup.engine.range.low * time,
+                     fmt::format("to {:.3f} ms", setup.engine.range.high * time), 3});
   }
   times.push_back(part("kernels", step.computes));
   times.push_back(part("exposed tp", step.exposed));
@@ -186,6 +187,21 @@ std::optional<StepPrice> price_of_run(const StepMachine& machine, bool fits) {
   return fits ? price_of(machine.kernels().gpu().gpu) : std::nullopt;
 }
 
+/// That the host takes longer to issue a layer than the GPU to run it; nothing where it does not.
+std::string host_words(const TrainingSetup& setup, const KernelTimes& kernels) {
+  const double layers =
+      static_cast<double>(setup.model.layers) / static_cast<double>(setup.pipeline);
+  const double layer = kernels_of_microbatch(setup, kernels).value / layers;
+  const Seconds host = host_of_layer(setup, kernels.constants(), false) +
+                       host_of_layer(setup, kernels.constants(), true);
+  if (host.value <= layer) return {};
+  return fmt::format(
+      "The host takes {:.2f} ms to issue a layer, forward and backward, and the GPU {:.2f} ms to "
+      "run "
+      "it: the step waits for the host.",
+      host.value / one_milli, layer / one_milli);
+}
+
 /// The program of a step's first microbatches, as its timeline shows them.
 CallProgram drawn_program(const TrainingSetup& setup, StepMachine& machine) {
   constexpr std::int64_t drawn_turns = 2;
@@ -254,6 +270,9 @@ int train(const StepRequest& request, const std::string& name, StepMachine& mach
   if (by_speed) add_division(row, step);
   Answer answer = step_answer(row, program, schedule, request.command);
   add_step(name, setup, step, price, answer);
+  if (const std::string words = host_words(setup, machine.kernels()); !words.empty()) {
+    answer.say(words);
+  }
   if (by_speed) answer.say(division_words(setup, step));
   if (straggler) answer.say(straggler_words(*straggler, step, machine.predict(setup)));
   if (!buckets.empty()) {
@@ -307,7 +326,8 @@ void validate(const StepRequest& request, std::ostream& out) {
 std::vector<Mode> train_modes() {
   const std::string machine = job_machine_options() + "subject ";
   const std::string model =
-      "model global-batch seq precision attention tp-overlap bucket gpipe cp cp-gather ep shard "
+      "model global-batch seq precision attention tp-overlap bucket gpipe cp cp-gather ep "
+      "shard "
       "no-reshard graph by-speed ";
   return {
       {"--validate", "validate"},
@@ -315,7 +335,8 @@ std::vector<Mode> train_modes() {
       {"--search", machine + model + "search"},
       {"one training layout",
        machine + model +
-           "tp pp interleave zero micro-batch recompute no-sequence-parallel no-overlap trace "
+           "software tp pp interleave zero micro-batch recompute no-sequence-parallel no-overlap "
+           "trace "
            "straggler advise",
        "timeline"},
   };
@@ -407,7 +428,9 @@ const Subcommand serve_subcommand{
     .argument = "topology",
     .needs = "machine",
     .first = "nodes ranks model tp batch context prefill precision eager format",
-    .modes = {{"", job_machine_options() + "model tp batch context precision eager trace prefill",
+    .modes = {{"",
+               job_machine_options() +
+                   "model tp batch context precision serving eager trace prefill",
                "timeline"}},
     .formats = formats_with_page(),
     .values = {{"precision", text("TYPE", "bf16")}},

@@ -81,7 +81,13 @@ class StepWriter {
   void reduce_ready(GradientQueue& queue, Index ready);
   void reduce(const RankParameters& parameters, double share);
   void write_end(std::int64_t stage);
-  void reduce_shards(const RankParameters& parameters, double element);
+  Index gather(const RankParameters& parameters, std::vector<Index> after);
+  Seconds gathered_copies(const RankParameters& parameters) const;
+  void write_gathered_layers(std::int64_t stage, const PipelinePass& pass,
+                             std::vector<Index> after);
+  std::int64_t sharers() const {
+    return setup_.shard > 0 ? setup_.shard : setup_.data * setup_.context;
+  }
   void write_sharded_stage();
   void write_optimizer(double parameters, std::vector<Index> after);
   Index add(ProgramOp op);
@@ -90,6 +96,7 @@ class StepWriter {
   std::vector<ProgramCall> inner_calls(const LayerPart& part, bool backward) const;
   std::vector<ProgramCall> context_calls(double layers, bool backward) const;
   Index add_pass(ProgramOp op, const LayerPart& part, bool backward);
+  void add_head_call(ProgramOp& op) const;
   Seconds layers_time(double layers, bool backward) const;
   Seconds ends_time(std::int64_t stage, const PipelinePass& pass) const;
   bool is_first(std::int64_t stage, const PipelinePass& pass) const {
@@ -217,7 +224,13 @@ std::vector<ProgramCall> StepWriter::context_calls(double layers, bool backward)
 /// Adds the kernels of so many layers, with their calls. A ring of context parallelism runs beside
 /// them (Ring Attention, arXiv:2310.01889), and what comes next waits for both.
 Index StepWriter::add_pass(ProgramOp op, const LayerPart& part, bool backward) {
-  op.inner = inner_calls(part, backward);
+  for (const ProgramCall& each : inner_calls(part, backward)) op.inner.push_back(each);
+  if (setup_.software.copies_sequences && setup_.sequence_parallel) {
+    for (const ProgramCall& each : op.inner) {
+      if (each.communicator != tensor_) continue;
+      op.compute += each.count * kernels_.put_in_order(static_cast<double>(each.bytes.count));
+    }
+  }
   if (exchange_) op.after.push_back(*exchange_);
   const bool exchanges = context_ && !setup_.gathers_context && part.layers() > 0;
   if (!exchanges) return add(std::move(op));
@@ -233,17 +246,24 @@ Index StepWriter::add_pass(ProgramOp op, const LayerPart& part, bool backward) {
 
 /// Of so many layers, no less than the host takes to issue them.
 Seconds StepWriter::layers_time(double layers, bool backward) const {
-  const KernelConstants& constants = kernels_.constants();
-  if (!backward) return layers * std::max(layer_.all.forward, constants.host_forward);
+  const Seconds host = host_of_layer(setup_, kernels_.constants(), backward);
+  if (!backward) return layers * std::max(layer_.all.forward, host);
   Seconds time = layer_.all.backward;
-  Seconds host = constants.host_backward;
   if (setup_.recompute == Recompute::full) {
     time += layer_.all.forward;
-    host += constants.host_forward;
   } else if (setup_.recompute == Recompute::selective) {
     time += layer_.attention.forward;
   }
   return layers * std::max(time, host);
+}
+
+/// Logits that each tensor-parallel rank has whole are gathered in the forward pass.
+void StepWriter::add_head_call(ProgramOp& op) const {
+  const LayerShare share = layer_share(setup_);
+  if (!tensor_ || !share.whole_logits) return;
+  const double logits = share.tokens * static_cast<double>(setup_.model.vocabulary);
+  op.inner.push_back(
+      {*tensor_, ProgramCallKind::all_gather, bytes_of(activation_element * logits), 0, 1});
 }
 
 /// Of the embedding and the head, where the chunk has them.
@@ -254,11 +274,18 @@ Seconds StepWriter::ends_time(std::int64_t stage, const PipelinePass& pass) cons
   return time;
 }
 
+/// Reduces gradients to the ranks that hold them, and among copies.
 void StepWriter::reduce_bucket(const std::optional<Index>& over, double bytes, Index ready) {
-  if (!over || bytes <= 0) return;
+  if (bytes <= 0) return;
   const auto kind =
       setup_.zero >= 1 ? ProgramCallKind::reduce_scatter : ProgramCallKind::all_reduce;
-  reductions_.push_back(call(kind, *over, bytes, reduce_stream, {ready}));
+  if (over) {
+    ready = call(kind, *over, bytes, reduce_stream, {ready});
+    reductions_.push_back(ready);
+  }
+  if (!copies_) return;
+  const double part = bytes / static_cast<double>(setup_.shard);
+  reductions_.push_back(call(ProgramCallKind::all_reduce, *copies_, part, reduce_stream, {ready}));
 }
 
 /// A share of the gradients of so many parameters, once the last pass is done.
@@ -347,6 +374,7 @@ Index StepWriter::write_layers(std::int64_t stage, const PipelinePass& pass,
   op.name = fmt::format("{}{}", pass.backward ? 'B' : 'F', pass.microbatch + 1);
   const auto layers = static_cast<double>(chunk_layers(setup_, stage, pass.chunk));
   op.compute = layers_time(layers, pass.backward) + ends_time(stage, pass);
+  if (is_last(stage, pass) && !pass.backward) add_head_call(op);
   op.kernels = static_cast<std::uint32_t>(std::lround(kernels_of_layer * layers));
   op.after = std::move(after);
   return add_pass(std::move(op), {layers, layers}, pass.backward);
@@ -374,8 +402,10 @@ void StepWriter::write_pass(std::int64_t stage, const PipelinePass& pass) {
   if (waits && last_send_) after.push_back(*last_send_);
   // ZeRO 2 keeps its part of the gradients alone, so that each microbatch's are reduced.
   const bool reduces = pass.backward && (setup_.zero == 2 || pass.microbatch == microbatches_ - 1);
-  if (reduces && setup_.overlap_gradients && data_) {
+  if (reduces && (setup_.overlap_gradients || setup_.zero >= 3) && (data_ || copies_)) {
     write_overlapped_backward(stage, pass, std::move(after));
+  } else if (setup_.zero >= 3 && data_ && !pass.backward && pass.microbatch == 0) {
+    write_gathered_layers(stage, pass, std::move(after));
   } else {
     if (setup_.zero == 2 && !reductions_.empty()) after.push_back(reductions_.back());
     last_compute_ = write_layers(stage, pass, std::move(after));
@@ -406,12 +436,10 @@ void StepWriter::write_optimizer(double parameters, std::vector<Index> after) {
 /// Gradients that are not reduced yet, the optimizer, and parameters that it has sharded.
 void StepWriter::write_end(std::int64_t stage) {
   const RankParameters parameters = rank_parameters(setup_, stage);
-  if (!setup_.overlap_gradients && setup_.zero != 2) reduce(parameters, 1);
+  if (!setup_.overlap_gradients && setup_.zero < 2) reduce(parameters, 1);
   const bool shards = setup_.zero >= 1;
-  write_optimizer(
-      shards ? sharded(setup_, parameters, setup_.data * setup_.context) : parameters.all(),
-      reductions_);
-  if (!shards) return;
+  write_optimizer(shards ? sharded(setup_, parameters, sharers()) : parameters.all(), reductions_);
+  if (!shards || setup_.zero >= 3) return;
   // Parameters are gathered beside the next forward pass, but for those of its first layer.
   const double exposed =
       setup_.overlap_gradients ? 1 / static_cast<double>(setup_.model.layers) : 1;
@@ -429,16 +457,42 @@ void StepWriter::write_stage(std::int64_t stage) {
   write_end(stage);
 }
 
-/// Reduces gradients of so many parameters to the ranks that hold them, and among copies.
-void StepWriter::reduce_shards(const RankParameters& parameters, double element) {
-  reduce_bucket(data_, element * parameters.dense, *last_compute_);
-  if (copies_) {
-    const double part = element * parameters.dense / static_cast<double>(setup_.shard);
-    const Index ready = data_ ? reductions_.back() : *last_compute_;
-    reductions_.push_back(
-        call(ProgramCallKind::all_reduce, *copies_, part, reduce_stream, {ready}));
+/// Gathers parameters that ranks share.
+Index StepWriter::gather(const RankParameters& parameters, std::vector<Index> after) {
+  if (experts_data_ && parameters.experts > 0) {
+    call(ProgramCallKind::all_gather, *experts_data_, parameter_element * parameters.experts,
+         gather_stream, after);
   }
-  reduce_bucket(experts_data_, element * parameters.experts, *last_compute_);
+  return call(ProgramCallKind::all_gather, *data_, parameter_element * parameters.dense,
+              gather_stream, std::move(after));
+}
+
+/// FSDP2 copies its shard into the call's buffer, and what was gathered out of it.
+Seconds StepWriter::gathered_copies(const RankParameters& parameters) const {
+  return kernels_.moved(copied * parameter_element *
+                        (parameters.all() + sharded(setup_, parameters, sharers())));
+}
+
+/// The first forward pass through a chunk of a pipeline under ZeRO 3. Its layers are gathered one
+/// after the other, each while the one before it runs, and stay whole until the last backward pass
+/// has ended: PyTorch's pipelines neither gather nor reduce for each microbatch
+/// (torch.distributed.pipelining.stage, set_requires_gradient_sync).
+void StepWriter::write_gathered_layers(std::int64_t stage, const PipelinePass& pass,
+                                       std::vector<Index> after) {
+  const std::int64_t layers = chunk_layers(setup_, stage, pass.chunk);
+  std::vector<Index> gathered;
+  for (std::int64_t i = 0; i < layers; ++i) gathered.push_back(gather(layer_parameters_, {}));
+  for (std::int64_t i = 0; i < layers; ++i) {
+    ProgramOp op;
+    op.name = fmt::format("F{}", pass.microbatch + 1);
+    op.compute = layers_time(1, false) + gathered_copies(layer_parameters_);
+    if (i == 0) op.compute += ends_time(stage, pass);
+    if (i == layers - 1 && is_last(stage, pass)) add_head_call(op);
+    op.kernels = static_cast<std::uint32_t>(kernels_of_layer);
+    op.after = std::exchange(after, {});
+    op.after.push_back(gathered[static_cast<std::size_t>(i)]);
+    last_compute_ = add_pass(std::move(op), {1, 1}, false);
+  }
 }
 
 /// ZeRO 3, layer by layer, as FSDP2: a layer is gathered while the one before it runs; gradients
@@ -449,55 +503,51 @@ void StepWriter::write_sharded_stage() {
                           ? parameter_element
                           : gradient_bytes_of(setup_.precision);
   const RankParameters ends{vocabulary_matrices(setup_.model) * embedding_parameters_, 0};
-  const std::int64_t sharers = setup_.shard > 0 ? setup_.shard : setup_.data * setup_.context;
   std::vector<Index> ran;  // computations of layers, in order
-  const auto gather = [&](const RankParameters& parameters) {
+  const auto gather_next = [&](const RankParameters& parameters) {
     std::vector<Index> after;
     if (ran.size() >= gathered_layers) after.push_back(ran[ran.size() - gathered_layers]);
-    if (experts_data_ && parameters.experts > 0) {
-      call(ProgramCallKind::all_gather, *experts_data_, parameter_element * parameters.experts,
-           gather_stream, after);
-    }
-    return call(ProgramCallKind::all_gather, *data_, parameter_element * parameters.dense,
-                gather_stream, std::move(after));
+    return gather(parameters, std::move(after));
+  };
+  const auto reduce_shards = [&](const RankParameters& parameters) {
+    reduce_bucket(data_, wide * parameters.dense, *last_compute_);
+    reduce_bucket(experts_data_, wide * parameters.experts, *last_compute_);
   };
   const auto compute = [&](const char* name, Seconds time, std::optional<Index> gathering,
-                           bool backward, double of_layers) {
+                           bool backward, double of_layers, bool of_head = false) {
     ProgramOp op;
     op.name = name;
     op.compute = time;
-    // FSDP2 copies its shard into the call's buffer, and what was gathered out of it.
-    const RankParameters& whole = of_layers > 0 ? layer_parameters_ : ends;
-    const double bytes = parameter_element * (whole.all() + sharded(setup_, whole, sharers));
-    if (gathering) op.compute += kernels_.moved(copied * bytes);
+    if (of_head) add_head_call(op);
+    if (gathering) op.compute += gathered_copies(of_layers > 0 ? layer_parameters_ : ends);
     op.kernels = static_cast<std::uint32_t>(kernels_of_layer);
     if (gathering) op.after = {*gathering};
     last_compute_ = add_pass(std::move(op), {of_layers, of_layers}, backward);
     return *last_compute_;
   };
   std::optional<Index> root;
-  if (data_) root = gather(ends);
+  if (data_) root = gather_next(ends);
   const Seconds copying = kernels_.moved(copied * wide * layer_parameters_.all());
   for (std::int64_t i = 0; i < microbatches_; ++i) {
     compute("embedding", embedding_.forward, i == 0 ? root : std::nullopt, false, 0);
     for (std::size_t layer = 0; layer < layers; ++layer) {
       const bool whole = !data_ || (!setup_.reshard && i > 0);
-      const auto gathering = whole ? std::nullopt : std::optional(gather(layer_parameters_));
+      const auto gathering = whole ? std::nullopt : std::optional(gather_next(layer_parameters_));
       ran.push_back(compute("F", layers_time(1, false), gathering, false, 1));
     }
-    compute("head", head_.forward + head_.backward, std::nullopt, false, 0);
+    compute("head", head_.forward + head_.backward, std::nullopt, false, 0, true);
     for (std::size_t layer = 0; layer < layers; ++layer) {
       const auto gathering = data_ && setup_.reshard && layer > 0
-                                 ? std::optional(gather(layer_parameters_))
+                                 ? std::optional(gather_next(layer_parameters_))
                                  : std::nullopt;
       ran.push_back(compute("B", layers_time(1, true) + copying, gathering, true, 1));
-      reduce_shards(layer_parameters_, wide);
+      reduce_shards(layer_parameters_);
     }
     compute("embedding", embedding_.backward + kernels_.moved(copied * wide * ends.dense),
             std::nullopt, false, 0);
   }
-  reduce_shards(ends, wide);
-  write_optimizer(sharded(setup_, rank_parameters(setup_), sharers), reductions_);
+  reduce_shards(ends);
+  write_optimizer(sharded(setup_, rank_parameters(setup_), sharers()), reductions_);
 }
 
 CallProgram StepWriter::write() {
@@ -527,7 +577,7 @@ CallProgram StepWriter::write() {
     last_send_.reset();
     exchange_.reset();
     add_communicators(stage);
-    if (setup_.zero >= 3) {
+    if (setup_.zero >= 3 && setup_.pipeline == 1) {
       write_sharded_stage();
     } else {
       write_stage(stage);
@@ -538,6 +588,13 @@ CallProgram StepWriter::write() {
 }
 
 }  // namespace
+
+Seconds host_of_layer(const TrainingSetup& setup, const KernelConstants& constants, bool backward) {
+  const double slower = setup.tensor > 1 ? setup.software.tensor_host : 1;
+  const bool again = backward && setup.recompute == Recompute::full;
+  return slower * ((backward ? constants.host_backward : constants.host_forward) +
+                   (again ? constants.host_forward : Seconds{}));
+}
 
 CallProgram training_program(const TrainingSetup& setup, const KernelTimes& kernels,
                              std::int64_t microbatches, Rank per_node) {

@@ -11,6 +11,9 @@ namespace collsim {
 CallProgram training_program(const TrainingSetup& setup, const KernelTimes& kernels,
                              std::int64_t microbatches, Rank per_node);
 
+/// What the host takes to issue a layer forward or backward, with what is computed again.
+Seconds host_of_layer(const TrainingSetup& setup, const KernelConstants& constants, bool backward);
+
 /// Buckets of gradients as PyTorch's DistributedDataParallel makes them from the second step on, of
 /// tensors in the order in which their gradients are ready: a bucket ends with the tensor that
 /// brings it to `cap`, the first one with that which brings it to 1 MiB. Gives for each bucket the

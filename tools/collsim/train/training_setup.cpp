@@ -126,7 +126,6 @@ SetupLimit limit_of(const TrainingSetup& setup) {
   if (setup.tensor > model.heads) return SetupLimit::heads;
   if (setup.pipeline * setup.interleave > model.layers) return SetupLimit::layers;
   if (setup.pipeline == 1 && setup.interleave > 1) return SetupLimit::interleave;
-  if (setup.zero >= 3 && setup.pipeline > 1) return SetupLimit::zero;
   if (setup.tensor_overlap == TensorOverlap::all && setup.tensor > 1 && !setup.sequence_parallel) {
     return SetupLimit::overlap;
   }
@@ -155,8 +154,6 @@ void check_setup(const TrainingSetup& setup) {
                        "a layer or more for each chunk");
     case SetupLimit::interleave:
       throw InputError("--interleave without a pipeline", "--pp 2 or more");
-    case SetupLimit::zero:
-      throw InputError("--zero 3 with a pipeline", "--zero 0 to 2, or --pp 1");
     case SetupLimit::overlap:
       throw InputError("--tp-overlap all without sequence parallelism",
                        "--tp-overlap none or backward");
@@ -185,6 +182,7 @@ LayerShare layer_share(const TrainingSetup& setup) {
   share.sequence = setup.tokens_sequence();
   share.tensor = setup.tensor;
   share.vocabulary_over = setup.whole_vocabulary ? 1 : setup.tensor;
+  share.whole_logits = setup.software.whole_logits && !setup.whole_vocabulary;
   share.experts_over = setup.model.experts > 1 ? setup.expert : 1;
   share.sequence_parallel = setup.sequence_parallel;
   share.attention = setup.attention;
@@ -300,21 +298,23 @@ double bytes_of_logits(const TrainingSetup& setup) {
                         ? !sharded_loss
                         : sharded_loss && setup.precision != StepPrecision::bf16_pure;
   return (wide ? fp32_logit_activations : logit_activations) * share.tokens *
-         static_cast<double>(setup.model.vocabulary) / static_cast<double>(share.vocabulary_over);
+         static_cast<double>(setup.model.vocabulary) /
+         static_cast<double>(share.whole_logits ? 1 : share.vocabulary_over);
 }
 
 /// Of ZeRO 3, what FSDP has whole: the embedding and the head all the time, the layer that runs and
-/// the next.
+/// the next, or all of a pipeline's stage.
 double gathered_bytes(const TrainingSetup& setup) {
   constexpr double at_a_time = 2;
-  const double layers = setup.reshard ? at_a_time : static_cast<double>(setup.model.layers);
-  return half_bytes * (layers * rank_layer_parameters(setup).all() +
+  if (!setup.reshard || setup.pipeline > 1) return half_bytes * rank_parameters(setup).all();
+  return half_bytes * (at_a_time * rank_layer_parameters(setup).all() +
                        vocabulary_matrices(setup.model) * rank_vocabulary_parameters(setup));
 }
 
 /// And gradients that are not reduced yet: the head's, until all are done, and a layer's, with
 /// their copy for the call.
 double unreduced_bytes(const TrainingSetup& setup) {
+  if (setup.pipeline > 1) return 0;  // the stage's gradients are whole
   return half_bytes * rank_vocabulary_parameters(setup) +
          (half_bytes + gradient_bytes_of(setup.precision)) * rank_layer_parameters(setup).all();
 }
@@ -335,7 +335,9 @@ StepMemory step_memory(const TrainingSetup& setup) {
   StepMemory memory;
   const double width = setup.precision == StepPrecision::amp ? full_bytes : half_bytes;
   memory.parameters = width * held(3);
-  memory.gradients = gradient_bytes_of(setup.precision) * held(2);
+  const bool whole_gradients = setup.zero >= 3 && setup.pipeline > 1;
+  memory.gradients =
+      gradient_bytes_of(setup.precision) * (whole_gradients ? parameters.all() : held(2));
   memory.optimizer = state_bytes(setup.precision) * held(1);
   memory.other = fixed_bytes + (gathers ? gathered_bytes(setup) : 0);
   if (setup.copies_buckets && setup.data > 1) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "tools/collsim/train/step_range.h"
 #include "tools/collsim/train/transformer.h"
 
 namespace collsim {
@@ -30,6 +31,20 @@ enum class TensorOverlap : std::uint8_t {
   all,
 };
 
+/// What the software of a step does that no option says (models/data/software.yaml).
+struct StepSoftware {
+  std::string name{};  ///< empty: none is named
+  /// Of tensor parallelism: each product gathers its input by itself, and sums the gradient of that
+  /// input; else products with the same input share both.
+  bool gathers_each = false;
+  /// Parts of sequences are copied into their order after they were gathered, and before they are
+  /// summed: PyTorch's functional collectives move along the first dimension alone.
+  bool copies_sequences = false;
+  bool whole_logits = false;  ///< each tensor-parallel rank has all logits and their loss
+  double tensor_host = 1;     ///< how much longer the host takes for a tensor-parallel layer
+  StepRange range = training_range;
+};
+
 /// A training step: the model, how it is laid out over ranks, and what the software does. Ranks
 /// are numbered as Megatron does: tensor parallelism first, then context, data, pipeline.
 struct TrainingSetup {
@@ -48,7 +63,8 @@ struct TrainingSetup {
   std::int64_t zero = 0;
   /// With ZeRO 3: how many ranks share one copy of the parameters; 0: all of them.
   std::int64_t shard = 0;
-  bool reshard = true;  ///< of ZeRO 3: parameters are gathered again for the backward pass
+  /// Of ZeRO 3: parameters are gathered again for the backward pass; never in a pipeline.
+  bool reshard = true;
   std::int64_t micro_batch = 1;
   std::int64_t global_batch = 1;
   std::int64_t sequence = 0;  ///< tokens; 0: the model's
@@ -72,6 +88,7 @@ struct TrainingSetup {
   bool whole_messages = false;
   /// Tensor-parallel ranks have the whole embedding and head each, not a part of the vocabulary.
   bool whole_vocabulary = false;
+  StepSoftware software{};
 
   std::int64_t ranks() const { return tensor * pipeline * data * context; }
   std::int64_t tokens_sequence() const { return sequence > 0 ? sequence : model.sequence; }
@@ -97,7 +114,6 @@ enum class SetupLimit : std::uint8_t {
   heads,       ///< more tensor-parallel ranks than heads
   layers,      ///< more chunks than layers
   interleave,  ///< interleaved chunks without a pipeline
-  zero,        ///< ZeRO 3 with a pipeline
   overlap,     ///< overlap of whole products without sequence parallelism
   shard,       ///< a shard that does not divide the ranks, or with experts on several
   experts,     ///< experts that ranks do not divide

@@ -340,7 +340,8 @@ PassTimes head_times(const KernelTimes& kernels, const Transformer& model,
   const double vocabulary =
       static_cast<double>(model.vocabulary) / static_cast<double>(share.vocabulary_over);
   const auto hidden = static_cast<double>(model.hidden);
-  const double logits = share.tokens * vocabulary;
+  const double logits =
+      share.tokens * (share.whole_logits ? static_cast<double>(model.vocabulary) : vocabulary);
   const bool pure = share.precision == StepPrecision::bf16_pure;
   const PassTimes casts = parameter_times(kernels, share, vocabulary * hidden);
   return {kernels.product(share.tokens, vocabulary, hidden) +

@@ -108,6 +108,7 @@ struct LayerShare {
   std::int64_t sequence = 1;         ///< whole
   std::int64_t tensor = 1;           ///< ranks that share each matrix
   std::int64_t vocabulary_over = 1;  ///< ranks that share the embedding and the head
+  bool whole_logits = false;         ///< gathered from them, so that each has the whole loss
   std::int64_t experts_over = 1;     ///< ranks that share the experts
   bool sequence_parallel = false;
   AttentionKind attention = AttentionKind::flash2;
