@@ -6,14 +6,21 @@
 
 namespace collsim {
 
+CallHops::CallHops(const CallCompiler& compiler, const MachineView& view, HopCache* cache,
+                   std::set<LinkKind>& kinds)
+    : compiler_(compiler),
+      view_(view),
+      cache_(cache),
+      kinds_(kinds),
+      keeps_ways_(!compiler.topology().takes_detours() &&
+                  std::none_of(view.states().begin(), view.states().end(),
+                               [](const auto& each) { return each.second.avoided; })) {}
+
 /// Whether hops go where they went on the healthy machine. Of many nodes, which hops of rings and
 /// trees are looked at depends on the faults.
 bool CallHops::lays_as_known(std::optional<NcclAlgorithm> algorithm) const {
-  if (cache_ == nullptr || compiler_.topology().takes_detours()) return false;
   const bool counts_all = algorithm == NcclAlgorithm::ring || algorithm == NcclAlgorithm::tree;
-  if (counts_all && view_.shows_some()) return false;
-  return std::none_of(view_.states().begin(), view_.states().end(),
-                      [](const auto& each) { return each.second.avoided; });
+  return cache_ != nullptr && keeps_ways_ && !(counts_all && view_.shows_some());
 }
 
 AlgorithmHops& CallHops::of(std::optional<NcclAlgorithm> algorithm) {

@@ -60,8 +60,7 @@ class CallHops {
   /// Adds the kinds of links that hops use to `kinds`. Refers to all; without a `cache`, nothing is
   /// kept.
   CallHops(const CallCompiler& compiler, const MachineView& view, HopCache* cache,
-           std::set<LinkKind>& kinds)
-      : compiler_(compiler), view_(view), cache_(cache), kinds_(kinds) {}
+           std::set<LinkKind>& kinds);
 
   const MachineView& view() const { return view_; }
   /// The hops of an algorithm or, without one, of sends and receives.
@@ -86,6 +85,7 @@ class CallHops {
   const MachineView& view_;
   HopCache* cache_;
   std::set<LinkKind>& kinds_;
+  bool keeps_ways_;  // whether no fault leads hops around a link
   std::map<std::optional<NcclAlgorithm>, AlgorithmHops> own_;
 };
 

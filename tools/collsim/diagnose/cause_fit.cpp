@@ -58,6 +58,15 @@ std::vector<Hypothesis> ends_of(const Hypothesis& hypothesis) {
           in_place(hypothesis, {&hypothesis.places.back()}, share)};
 }
 
+/// Every so many points, the first and the last among them: enough to tell parts apart.
+std::vector<PointIndex> few_of(const std::vector<PointIndex>& points) {
+  constexpr std::size_t few = 6;
+  if (points.size() <= few) return points;
+  std::vector<PointIndex> some;
+  for (std::size_t i = 0; i < few; ++i) some.push_back(points[i * (points.size() - 1) / (few - 1)]);
+  return some;
+}
+
 /// Splits a cause by the parts that its places play in the calls of the points, the commonest
 /// first: places whose estimates agree play the same one, and a part has the weight of its places.
 /// A cause that no estimate takes is tried in its first and its last place.
@@ -65,10 +74,11 @@ std::vector<Hypothesis> parts_of(const Hypothesis& hypothesis, const LogPredicto
                                  const std::vector<PointIndex>& points) {
   if (hypothesis.places.size() < 2) return {hypothesis};
   const double value = hypothesis.parameter ? severe_value(*hypothesis.parameter) : 0;
+  const std::vector<PointIndex> some = few_of(points);
   std::vector<Part> parts;
   std::size_t count = 0;
   for (const CausePlace& place : hypothesis.places) {
-    const auto estimated = predictor.estimate(place.change(value), points);
+    const auto estimated = predictor.estimate(place.change(value), some);
     if (!estimated) continue;
     ++count;
     const auto same = std::find_if(parts.begin(), parts.end(), [&](const Part& part) {
@@ -134,14 +144,6 @@ bool acts_on_ranks(const FittedCause& cause) {
   return !faults.ranks.empty() || !faults.hosts.empty();
 }
 
-/// The values to try of a fitted cause: its own, and those of its parameter that leave more.
-std::vector<double> values_of(const FittedCause& cause) {
-  std::vector<double> values{cause.value};
-  if (!cause.hypothesis.parameter) return values;
-  for (const double value : cause.hypothesis.parameter->values) values.push_back(value);
-  return values;
-}
-
 /// The likeliest causes, each by one of its places and of those that are simulated alike one.
 std::vector<const FittedCause*> likely_causes(const std::vector<FittedCause>& causes,
                                               std::size_t tried) {
@@ -157,24 +159,15 @@ std::vector<const FittedCause*> likely_causes(const std::vector<FittedCause>& ca
   return likely;
 }
 
-/// The best values of two causes at once, one after the other, each with the best of the other so
-/// far.
+/// Two causes at once, with the values that the curves of each favour.
 std::optional<FittedCause> fit_pair(const ValueFit& fit, const FittedCause& one,
                                     const FittedCause& other) {
   std::optional<FittedCause> best;
-  double x = one.value;
-  double y = other.value;
-  const auto consider = [&](double a, double b) {
-    auto fitted = fit.screen(joined(one, other, a, b));
-    if (!fitted || (best && best->log_likelihood >= fitted->log_likelihood)) return;
-    best = std::move(fitted);
-    x = a;
-    y = b;
-  };
-  constexpr int rounds = 2;
-  for (int round = 0; round < rounds; ++round) {
-    for (const double value : values_of(one)) consider(value, y);
-    for (const double value : values_of(other)) consider(x, value);
+  for (const auto& [x, y] : fit.values_of_two(one, other)) {
+    auto fitted = fit.screen(joined(one, other, x, y));
+    if (fitted && (!best || best->log_likelihood < fitted->log_likelihood)) {
+      best = std::move(fitted);
+    }
   }
   return best;
 }
@@ -202,12 +195,7 @@ std::vector<CausePair> likely_pairs(const ValueFit& fit, const std::vector<Fitte
   std::vector<std::pair<double, const FittedCause*>> faults;
   for (const FittedCause* fault : likely_causes(causes, causes.size())) {
     if (fault->hypothesis.is_question) continue;
-    std::optional<double> most;
-    for (const double value : values_of(*fault)) {
-      const auto fitted = fit.screen(joined(**asked, *fault, (*asked)->value, value));
-      if (fitted) most = std::max(most.value_or(score_of(*fitted)), score_of(*fitted));
-    }
-    if (most) faults.emplace_back(-*most, fault);
+    faults.emplace_back(-fit.likelihood_of_two(**asked, *fault) - prior_of(*fault), fault);
   }
   std::sort(faults.begin(), faults.end());
   faults.resize(std::min(faults.size(), of_machine));
@@ -240,8 +228,7 @@ std::vector<FittedCause> fit_two(const ValueFit& fit, const std::vector<FittedCa
   return two;
 }
 
-/// Of a cause, the parts that estimates favour: by the values to try, and by those between.
-constexpr std::size_t max_parts_refined = 3;
+/// Of a cause, so many parts are simulated: those that estimates favour.
 constexpr std::size_t max_parts_simulated = 2;
 
 /// Puts parts that their values make equally slow together, under the likeliest: a log cannot tell
@@ -271,10 +258,6 @@ std::vector<FittedCause> screened_parts(const ValueFit& fit, const Hypothesis& h
   for (const Hypothesis& each : parts_of(hypothesis, fit.predictor(), fit.points())) {
     if (auto fitted = fit.screen(each)) parts.push_back(std::move(*fitted));
   }
-  sort_by_score(parts);
-  join_alike(parts);
-  if (parts.size() > max_parts_refined) parts.resize(max_parts_refined);
-  for (FittedCause& part : parts) part = fit.refined(std::move(part));
   sort_by_score(parts);
   join_alike(parts);
   if (parts.size() > max_parts_simulated) parts.resize(max_parts_simulated);
@@ -309,6 +292,27 @@ std::string name_of(const FittedCause& cause) {
   return fmt::format("{}/{}/{}", hypothesis.cause, hypothesis.text, hypothesis.place);
 }
 
+/// A simulation of many ranks takes longer than its messages say: of more than 32 ranks as much
+/// less is simulated, and of one cause at least. Sends and receives contend for links: one of their
+/// messages takes as long as eight of a ring or a tree.
+FitEffort effort_of(FitEffort effort, const RecordedCall& call) {
+  constexpr double usual = 32;
+  constexpr std::uint64_t of_contending = 8;
+  const double share = std::min(1.0, usual / call.ranks);
+  const auto part = [share](std::uint64_t all) {
+    return static_cast<std::uint64_t>(std::max(1.0, share * static_cast<double>(all)));
+  };
+  const bool contends = !function_of(call.collective);
+  for (std::size_t* const count : {&effort.max, &effort.first, &effort.finely}) {
+    *count = part(*count);
+  }
+  for (std::uint64_t* const messages : {&effort.messages, &effort.for_first}) {
+    *messages = part(*messages) / (contends ? of_contending : 1);
+  }
+  if (contends) effort.of_one /= of_contending;
+  return effort;
+}
+
 /// The likeliest by simulation, as far as the effort goes. Those that are simulated alike count as
 /// one.
 void simulate_likeliest(const ValueFit& fit, const FitEffort& effort,
@@ -340,15 +344,14 @@ void simulate_likeliest(const ValueFit& fit, const FitEffort& effort,
 /// simulated even where the effort ended before it, at as few sizes as others.
 void simulate_finely(const ValueFit& fit, const FitEffort& effort,
                      std::vector<FittedCause>& causes) {
-  constexpr std::size_t likeliest = 6;
-  constexpr std::size_t most = 9;
-  const bool is_quick = fit.predictor().topology().gpus().size() <= effort.gpus_beyond;
+  const std::size_t likeliest = effort.finely;
+  const std::size_t most = effort.finely + effort.finely / 2;
   std::set<std::string> done;
   for (std::size_t tries = 0; tries < most; ++tries) {
     std::set<std::string> before_it;
     const auto next = std::find_if(causes.begin(), causes.end(), [&](const FittedCause& cause) {
       const bool is_near = before_it.size() < likeliest;
-      const bool is_tried = cause.simulated || (is_quick && before_it.empty());
+      const bool is_tried = cause.simulated || before_it.empty();
       before_it.insert(name_of(cause));
       return is_near && is_tried && !done.contains(name_of(cause));
     });
@@ -369,11 +372,13 @@ void simulate_finely(const ValueFit& fit, const FitEffort& effort,
 std::vector<FittedCause> fit_causes(const LogPredictor& predictor,
                                     const std::vector<Hypothesis>& hypotheses,
                                     const std::vector<PointIndex>& points, const Spread& spread,
-                                    const FitEffort& effort) {
+                                    const FitEffort& asked) {
+  const RecordedCall& call = predictor.evidence().series[points.front().series].call;
+  const FitEffort effort = effort_of(asked, call);
   const ValueFit fit(predictor, points, spread, effort.of_one);
   std::vector<FittedCause> causes = screen_all(fit, hypotheses);
   simulate_likeliest(fit, effort, causes);
-  simulate_finely(fit, effort, causes);
+  if (call.ranks <= effort.ranks_beyond) simulate_finely(fit, effort, causes);
   std::vector<FittedCause> two = fit_two(fit, causes);
   std::move(two.begin(), two.end(), std::back_inserter(causes));
   sort_by_score(causes);

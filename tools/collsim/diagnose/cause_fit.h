@@ -14,9 +14,9 @@ struct FitEffort {
   std::size_t first = 8;                ///< of them, that may take more messages
   std::uint64_t messages = 1'500'000;   ///< of all simulations together; after these none begins
   std::uint64_t for_first = 2'000'000;  ///< the same for the first ones
-  /// GPUs of machines on which the first cause of all is simulated even after that: of that many it
-  /// takes seconds, of 1,440 half a minute.
-  std::size_t gpus_beyond = 256;
+  std::size_t finely = 6;               ///< causes that are simulated at more sizes
+  /// Up to so many ranks that is done, and the first of all is simulated even after the messages.
+  Rank ranks_beyond = 256;
   std::uint64_t of_one = 60'000;  ///< of one cause with one value; but for three sizes
 };
 

@@ -2,11 +2,56 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 #include "tools/collsim/diagnose/spread.h"
 
 namespace collsim {
+
+std::vector<double> ValueCurve::log_times(double value) const {
+  const auto exact = known_.find(value);
+  if (exact != known_.end()) return exact->second.log_times;
+  if (known_.size() == 1) return known_.begin()->second.log_times;
+  auto above = known_.upper_bound(value);
+  if (above == known_.begin()) ++above;
+  if (above == known_.end()) --above;
+  const auto& [low, slow] = *std::prev(above);
+  const auto& [high, fast] = *above;
+  const bool is_share = known_.rbegin()->first <= 1;
+  const auto along = [&](double at) { return is_share ? 1 / at : at; };
+  const double part = (along(value) - along(low)) / (along(high) - along(low));
+  std::vector<double> times = slow.log_times;
+  constexpr double least = 0.1;  // of the nearer time, beyond what is known
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const double growth = std::exp(fast.log_times[i] - slow.log_times[i]) - 1;
+    times[i] += std::log(std::max(least, 1 + part * growth));
+  }
+  return times;
+}
+
+std::vector<double> ValueCurve::grid(double least, double most, int between) const {
+  std::vector<double> values;
+  const auto add = [&](double from, double to) {
+    if (to <= from) return;
+    for (int i = 0; i <= between; ++i) {
+      values.push_back(from * std::pow(to / from, static_cast<double>(i) / (between + 1)));
+    }
+  };
+  constexpr double beyond = 2;
+  const double first = known_.begin()->first;
+  const double last = known_.rbegin()->first;
+  add(std::max(least, first / beyond), first);
+  for (auto low = known_.begin(); std::next(low) != known_.end(); ++low) {
+    add(low->first, std::next(low)->first);
+  }
+  values.push_back(last);
+  if (const double end = std::min(most, beyond * last); end > last) {
+    add(last, end);
+    values.push_back(end);
+  }
+  return values;
+}
 
 double prior_of(const FittedCause& cause) {
   const Hypothesis& hypothesis = cause.hypothesis;

@@ -1,10 +1,30 @@
 #pragma once
 
+#include <map>
+#include <memory>
 #include <vector>
 
 #include "tools/collsim/diagnose/log_predictor.h"
 
 namespace collsim {
+
+/// What a cause predicts by the value of its parameter, estimated at some values.
+class ValueCurve {
+ public:
+  void add(double value, PointPredictions predicted) {
+    known_.insert_or_assign(value, std::move(predicted));
+  }
+  const std::map<double, PointPredictions>& known() const { return known_; }
+  /// Between known values, and beyond them, times are linear: in a latency, and in the inverse of a
+  /// share of a rate. Logarithms of seconds. Some value must be known.
+  std::vector<double> log_times(double value) const;
+  /// Values at which to look for the best one: the known ones and `between` others after each, up
+  /// to twice as far as is known, from `least` to `most`. Rising.
+  std::vector<double> grid(double least, double most, int between) const;
+
+ private:
+  std::map<double, PointPredictions> known_;
+};
 
 /// A cause with the value of its parameter that fits a log best.
 struct FittedCause {
@@ -12,9 +32,10 @@ struct FittedCause {
   double value = 0;            ///< of its parameter, if it has one
   PointPredictions predicted;  ///< for the points that were fitted to
   double log_likelihood = 0;
-  double residual = 0;     ///< what it leaves of the times (misfit_of())
-  bool simulated = false;  ///< else estimated
-  double likelihood = 0;   ///< among all causes and what is none of them: its share of its group
+  double residual = 0;                  ///< what it leaves of the times (misfit_of())
+  bool simulated = false;               ///< else estimated
+  std::shared_ptr<ValueCurve> curve{};  ///< of the estimates of its values
+  double likelihood = 0;  ///< among all causes and what is none of them: its share of its group
 };
 
 /// The logarithm of how likely a cause is by what the log says beside its times, and by its value.

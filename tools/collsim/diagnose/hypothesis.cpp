@@ -95,22 +95,23 @@ Change setting(std::map<std::string, std::string> variables) {
   return [change = Deviation{std::move(variables)}](double) { return change; };
 }
 
-/// So many places of a cause are tried: all of a small cluster, of a large one some of all over it.
-constexpr std::size_t max_places = 32;
-
+/// Places of a cause that are tried: all of a small cluster, of a large one some of all over it,
+/// and the fewer, the longer an estimate takes.
 template <typename Place>
-std::vector<Place> spread_over(const std::vector<Place>& all) {
+std::vector<Place> spread_over(const std::vector<Place>& all, Rank ranks) {
+  constexpr std::size_t places_of_ranks = 4096;
+  const std::size_t most = std::clamp<std::size_t>(places_of_ranks / ranks, 8, 32);
   std::vector<Place> some;
-  const std::size_t count = std::min(all.size(), max_places);
+  const std::size_t count = std::min(all.size(), most);
   for (std::size_t i = 0; i < count; ++i) some.push_back(all[i * all.size() / count]);
   return some;
 }
 
 /// Places in which one link has a share of its bandwidth left.
-std::vector<CausePlace> slow_link_places(const Topology& topology,
-                                         const std::vector<LinkId>& links) {
+std::vector<CausePlace> slow_link_places(const Topology& topology, const std::vector<LinkId>& links,
+                                         Rank ranks) {
   std::vector<CausePlace> places;
-  for (const LinkId link : spread_over(links)) {
+  for (const LinkId link : spread_over(links, ranks)) {
     places.push_back(
         {topology.device_name(end_in_node(topology, link)), [&topology, link](double share) {
            return Deviation{{}, slowed(topology, {link}, share)};
@@ -120,9 +121,9 @@ std::vector<CausePlace> slow_link_places(const Topology& topology,
 }
 
 /// Places in which one link is dead.
-std::vector<CausePlace> dead_link_places(const Topology& topology,
-                                         const std::vector<LinkId>& links) {
-  std::vector<CausePlace> places = slow_link_places(topology, links);
+std::vector<CausePlace> dead_link_places(const Topology& topology, const std::vector<LinkId>& links,
+                                         Rank ranks) {
+  std::vector<CausePlace> places = slow_link_places(topology, links, ranks);
   for (CausePlace& place : places) {
     place.change = [slow = std::move(place.change)](double) {
       Deviation change = slow(1);
@@ -138,7 +139,7 @@ std::vector<CausePlace> rank_places(Rank ranks, RankFault (*fault_of)(Rank rank,
   std::vector<Rank> all(ranks);
   std::iota(all.rbegin(), all.rend(), Rank{0});
   std::vector<CausePlace> places;
-  for (const Rank rank : spread_over(all)) {
+  for (const Rank rank : spread_over(all, ranks)) {
     places.push_back({fmt::format("rank {}", rank), [rank, fault_of](double value) {
                         return Deviation{{}, {{}, {fault_of(rank, value)}}};
                       }});
@@ -249,9 +250,9 @@ class Catalogue {
     if (used_.ports.empty()) return;
     const DeviceId port = end_in_node(topology_, used_.ports.front());
     const bool has_nic = topology_.device(port).kind == DeviceKind::nic;
-    add("slow-port", slow_link_places(topology_, used_.ports));
+    add("slow-port", slow_link_places(topology_, used_.ports, call_.ranks));
     if (used_.ports.size() > call_.nodes && has_nic) {
-      add("dead-port", dead_link_places(topology_, used_.ports));
+      add("dead-port", dead_link_places(topology_, used_.ports, call_.ranks));
     }
     add("slow-network", slow_links(topology_, used_.ports));
     add("slow-messages", [ports = used_.ports, &topology = topology_](double value) {
@@ -270,24 +271,41 @@ class Catalogue {
     return names;
   }
 
-  /// Common rates are powers of two times 25 Gb/s, and so are numbers of NICs.
+  /// What NCCL is told to use so many of the NICs, evenly chosen.
+  static std::map<std::string, std::string> some_nics(const std::vector<std::string>& names,
+                                                      std::size_t count) {
+    std::vector<std::string> some;
+    for (std::size_t i = 0; i < count; ++i) some.push_back(names[i * names.size() / count]);
+    return {{"NCCL_IB_HCA", fmt::format("={}", fmt::join(some, ","))}};
+  }
+
+  /// Common rates are powers of two times 25 Gb/s, and so are numbers of NICs. As many NICs are as
+  /// likely as fewer.
   void add_other_nics() {
     add("other-nics", [ports = used_.ports, &topology = topology_](double times) {
       return Deviation{{}, slowed(topology, ports, 1 / times)};
     }).parameter->values = {2, 4, 8, 16, 32};
+    const std::vector<std::string> names = nic_names();
+    const double halvings = std::floor(std::log2(static_cast<double>(names.size())));
+    for (std::size_t count = names.size() / 2; count > 0; count /= 2) {
+      Hypothesis& fewer = add("other-nics", [ports = used_.ports, &topology = topology_,
+                                             some = some_nics(names, count)](double times) {
+        Deviation change{some};
+        if (times > 1) change.faults = slowed(topology, ports, 1 / times);
+        return change;
+      });
+      fewer.text += fmt::format(" ({} for {})", count, names.size());
+      fewer.parameter->text = "each with 1/{} of the rate";
+      fewer.parameter->values = {1, 2, 4, 8};
+      fewer.weight /= halvings;
+    }
   }
 
   void add_fewer_nics() {
     const std::vector<std::string> names = nic_names();
     if (names.size() < 2) return;
     CauseParameter& counts = *add("fewer-nics", [names](double value) {
-                                const auto count = static_cast<std::size_t>(value);
-                                std::vector<std::string> some;
-                                for (std::size_t i = 0; i < count; ++i) {
-                                  some.push_back(names[i * names.size() / count]);
-                                }
-                                const std::string list = fmt::format("={}", fmt::join(some, ","));
-                                return Deviation{{{"NCCL_IB_HCA", list}}};
+                                return Deviation{some_nics(names, static_cast<std::size_t>(value))};
                               }).parameter;
     constexpr std::string_view all = "{all}";
     counts.text.replace(counts.text.find(all), all.size(), std::to_string(names.size()));
@@ -297,9 +315,10 @@ class Catalogue {
   }
 
   void add_links() {
-    if (!used_.nvlinks.empty()) add("slow-nvlink", slow_link_places(topology_, used_.nvlinks));
+    if (!used_.nvlinks.empty())
+      add("slow-nvlink", slow_link_places(topology_, used_.nvlinks, call_.ranks));
     if (used_.pcie.empty()) return;
-    add("slow-slot", slow_link_places(topology_, used_.pcie));
+    add("slow-slot", slow_link_places(topology_, used_.pcie, call_.ranks));
     add("slow-pcie", slow_links(topology_, used_.pcie));
   }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -89,51 +90,11 @@ Logs difference(const Logs& a, const Logs& b) {
   return difference;
 }
 
-using Judge = std::function<std::optional<FittedCause>(double value)>;
-
-/// The best of the values that are tried.
-class Search {
- public:
-  explicit Search(const Judge& judge, std::optional<FittedCause> best = std::nullopt)
-      : judge_(judge), best_(std::move(best)) {}
-
-  void consider(double value) {
-    auto fitted = judge_(value);
-    if (fitted && (!best_ || fitted->log_likelihood > best_->log_likelihood)) {
-      best_ = std::move(fitted);
-    }
-  }
-
-  /// On both sides of the best so far, in ever smaller steps of the logarithm.
-  void refine(double step, const CauseParameter& parameter, int halvings = 4) {
-    for (int i = 0; i < halvings && best_; ++i, step /= 2) {
-      const double centre = best_->value;
-      consider(std::max(parameter.min, centre * std::exp(-step)));
-      consider(std::min(parameter.max, centre * std::exp(step)));
-    }
-  }
-
-  /// Those of the values that are fewer than so many places from the best so far.
-  void consider_beside(const std::vector<double>& values, std::size_t places) {
-    if (!best_ || places == 1) return;
-    const auto best = std::find(values.begin(), values.end(), best_->value) - values.begin();
-    const auto within = static_cast<std::ptrdiff_t>(places);
-    const std::ptrdiff_t first = std::max<std::ptrdiff_t>(best - within + 1, 0);
-    const std::ptrdiff_t end = std::min<std::ptrdiff_t>(best + within, std::ssize(values));
-    for (std::ptrdiff_t i = first; i < end; ++i) {
-      if (i != best) consider(values[static_cast<std::size_t>(i)]);
-    }
-  }
-
-  std::optional<FittedCause> take() && { return std::move(best_); }
-
- private:
-  const Judge& judge_;
-  std::optional<FittedCause> best_;
-};
-
-/// Messages of one simulation of a cause that is among the likeliest.
-constexpr std::uint64_t of_likeliest = 250'000;
+/// Estimates of more ranks take so long that fewer values are tried.
+bool is_large(const LogPredictor& predictor) {
+  constexpr Rank large = 256;
+  return predictor.evidence().series.front().call.ranks > large;
+}
 
 }  // namespace
 
@@ -149,7 +110,11 @@ double likelihood_of_any(const std::vector<double>& residuals, std::vector<Resid
 
 ValueFit::ValueFit(const LogPredictor& predictor, const std::vector<PointIndex>& points,
                    const Spread& spread, std::uint64_t max_messages)
-    : predictor_(predictor), points_(points), spread_(spread), correction_(points.size(), 0) {
+    : predictor_(predictor),
+      points_(points),
+      spread_(spread),
+      max_messages_of_likeliest_(4 * max_messages),
+      correction_(points.size(), 0) {
   for (const PointIndex& each : points) {
     const auto& series = predictor.evidence().series[each.series];
     measured_.push_back(std::log(series.points[each.point].measured.value));
@@ -162,10 +127,11 @@ ValueFit::ValueFit(const LogPredictor& predictor, const std::vector<PointIndex>&
   healthy_ = simulated->places;
   healthy_residual_ = misfit_of(difference(measured_, simulated->log_times));
   messages_ = simulated->all_transfers();
-  correction_ = difference(simulated->log_times, estimated->log_times);
+  estimated_ = estimated->log_times;
+  correction_ = difference(simulated->log_times, estimated_);
   coarse_ = choose_points(predictor.evidence(), points, simulated->transfers, max_messages, false);
   fine_ = choose_points(predictor.evidence(), points, simulated->transfers,
-                        std::max(max_messages, of_likeliest), true);
+                        max_messages_of_likeliest_, true);
 }
 
 double ValueFit::large_residual(const FittedCause& cause) const {
@@ -179,6 +145,7 @@ double ValueFit::large_residual(const FittedCause& cause) const {
 
 FittedCause ValueFit::taken_for(const FittedCause& fitted, const Hypothesis& hypothesis) const {
   FittedCause other = judged(hypothesis, fitted.value, fitted.predicted);
+  other.curve = fitted.curve;
   other.simulated = fitted.simulated;
   return other;
 }
@@ -188,28 +155,156 @@ bool ValueFit::explains_most(const FittedCause& cause) const {
   return cause.residual <= half * healthy_residual_;
 }
 
-std::optional<FittedCause> ValueFit::screen(const Hypothesis& hypothesis) const {
-  const Judge judge = judge_by_estimates(hypothesis, {1, correction_, {}});
-  if (!hypothesis.parameter) return judge(0);
-  const std::vector<double>& values = hypothesis.parameter->values;
-  // All of them: the top of the likelihood can be too narrow to climb to. Only of many counts, as
-  // of the NICs of a rack, each of which is a search of NCCL's, first some and then those beside
-  // the best: neighbours are alike.
-  constexpr std::size_t many = 16;
-  const std::size_t stride = values.size() <= many ? 1 : divide_up(values.size(), many / 2);
-  Search search(judge);
-  for (std::size_t i = 0; i < values.size(); i += stride) search.consider(values[i]);
-  search.consider_beside(values, stride);
-  return std::move(search).take();
+/// Estimates one value, or simulates it where there is no estimate. Whether the machine can have
+/// it.
+bool ValueFit::ask(const Hypothesis& hypothesis, double value, ValueCurve& curve) const {
+  if (curve.known().contains(value)) return true;
+  const Deviation change = hypothesis.change(value);
+  auto predicted = predictor_.estimate(change, points_);
+  if (!predicted) {
+    predicted = simulate_all(change);
+    for (std::size_t i = 0; predicted && i < points_.size(); ++i) {
+      predicted->log_times[i] -= correction_[i];
+    }
+  }
+  if (predicted) curve.add(value, std::move(*predicted));
+  return predicted.has_value();
 }
 
-FittedCause ValueFit::refined(FittedCause cause) const {
-  const Hypothesis hypothesis = cause.hypothesis;
-  if (!hypothesis.parameter || !hypothesis.parameter->continuous) return cause;
-  const Judge judge = judge_by_estimates(hypothesis, {1, correction_, {}});
-  Search search(judge, std::move(cause));
-  search.refine(0.35, *hypothesis.parameter);
-  return *std::move(search).take();
+/// Values from which to look on. Of a continuous value every other one, or fewer; of counts all,
+/// but of many, as of the NICs of a rack, each of which is a search of NCCL's, some: neighbours are
+/// alike.
+void ValueFit::ask_first(const Hypothesis& hypothesis, ValueCurve& curve) const {
+  if (!hypothesis.parameter) {
+    ask(hypothesis, 0, curve);
+    return;
+  }
+  const std::vector<double>& values = hypothesis.parameter->values;
+  constexpr std::size_t many = 16;
+  std::size_t stride = values.size() <= many ? 1 : divide_up(values.size(), many / 2);
+  if (hypothesis.parameter->continuous && values.size() > 3) {
+    stride = is_large(predictor_) ? 4 : 2;
+  }
+  for (std::size_t i = 0; i < values.size(); i += stride) ask(hypothesis, values[i], curve);
+  if (hypothesis.parameter->continuous) ask(hypothesis, values.back(), curve);
+}
+
+ValueFit::Logs ValueFit::corrected(Logs times, double value, const EstimatesOff& off) const {
+  const double step = off.slopes.empty() ? 0 : std::log(value / off.value);
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    times[i] += off.at_value[i];
+    if (step != 0) times[i] += off.slopes[i] * step;
+  }
+  return times;
+}
+
+/// By the curve, which is linear between the values that are known.
+double ValueFit::best_value(const Hypothesis& hypothesis, const ValueCurve& curve,
+                            const EstimatesOff& off) const {
+  const CauseParameter& parameter = *hypothesis.parameter;
+  const auto places = less_sure(curve.known().begin()->second.places);
+  const int fitted = fitted_numbers(hypothesis);
+  double best = curve.known().begin()->first;
+  double most = -std::numeric_limits<double>::infinity();
+  const auto consider = [&](double value) {
+    const Logs times = corrected(curve.log_times(value), value, off);
+    const double likelihood =
+        log_likelihood(difference(measured_, times), places, spread_, fitted) +
+        prior_of(parameter, value);
+    if (likelihood <= most) return;
+    most = likelihood;
+    best = value;
+  };
+  if (!parameter.continuous) {
+    for (const auto& [value, known] : curve.known()) consider(value);
+    return best;
+  }
+  constexpr int between = 3;
+  for (const double value : curve.grid(parameter.min, parameter.max, between)) consider(value);
+  double step = 0.1;
+  constexpr int halvings = 5;  // large calls are measured to within half a percent
+  for (int i = 0; i < halvings; ++i, step /= 2) {
+    const double centre = best;
+    consider(std::max(parameter.min, centre * std::exp(-step)));
+    consider(std::min(parameter.max, centre * std::exp(step)));
+  }
+  return best;
+}
+
+std::optional<FittedCause> ValueFit::screen(const Hypothesis& hypothesis) const {
+  auto curve = std::make_shared<ValueCurve>();
+  ask_first(hypothesis, *curve);
+  if (curve->known().empty()) return std::nullopt;
+  double best = curve->known().begin()->first;
+  if (hypothesis.parameter) {
+    const EstimatesOff off{1, correction_, {}};
+    best = best_value(hypothesis, *curve, off);
+    const int most = is_large(predictor_) ? 2 : 5;  // values that are asked for
+    constexpr double close = 0.02;                  // of the logarithm, to one that is known
+    for (int i = 0; i < most && hypothesis.parameter->continuous; ++i) {
+      const bool is_known = std::any_of(
+          curve->known().begin(), curve->known().end(),
+          [&](const auto& each) { return std::abs(std::log(each.first / best)) < close; });
+      if (is_known || !ask(hypothesis, best, *curve)) break;
+      best = best_value(hypothesis, *curve, off);
+    }
+    const std::vector<double>& values = hypothesis.parameter->values;
+    if (!hypothesis.parameter->continuous && curve->known().size() < values.size()) {
+      ask_beside(hypothesis, best, *curve);
+      best = best_value(hypothesis, *curve, off);
+    }
+    if (!ask(hypothesis, best, *curve)) return std::nullopt;
+  }
+  PointPredictions predicted = curve->known().at(best);
+  predicted.log_times = corrected(std::move(predicted.log_times), best, {1, correction_, {}});
+  FittedCause fitted = judged(hypothesis, best, std::move(predicted));
+  fitted.curve = std::move(curve);
+  return fitted;
+}
+
+/// Counts between the best of those that are known and its neighbours among them.
+void ValueFit::ask_beside(const Hypothesis& hypothesis, double best, ValueCurve& curve) const {
+  const auto at = curve.known().find(best);
+  const double low = at == curve.known().begin() ? best : std::prev(at)->first;
+  const double high = std::next(at) == curve.known().end() ? hypothesis.parameter->values.back()
+                                                           : std::next(at)->first;
+  for (const double value : hypothesis.parameter->values) {
+    if (low < value && value <= high) ask(hypothesis, value, curve);
+  }
+}
+
+ValueFit::TwoValues ValueFit::best_of_two(const FittedCause& one, const FittedCause& other,
+                                          bool adds_up) const {
+  TwoValues best{{one.value, other.value}, -std::numeric_limits<double>::infinity()};
+  const auto places = less_sure(one.predicted.places);
+  const int fitted = fitted_numbers(one.hypothesis) + fitted_numbers(other.hypothesis);
+  Logs times(points_.size());
+  for (const auto& [x, of_one] : one.curve->known()) {
+    for (const auto& [y, of_other] : other.curve->known()) {
+      for (std::size_t i = 0; i < times.size(); ++i) {
+        const double a = of_one.log_times[i];
+        const double b = of_other.log_times[i];
+        const double larger = std::max(a, b);
+        const double more = std::exp(std::min(a, b)) - std::exp(estimated_[i]);
+        times[i] = larger + correction_[i];
+        if (adds_up && more > 0) times[i] += std::log1p(more / std::exp(larger));
+      }
+      const double likelihood =
+          log_likelihood(difference(measured_, times), places, spread_, fitted);
+      if (likelihood > best.log_likelihood) best = {{x, y}, likelihood};
+    }
+  }
+  return best;
+}
+
+std::vector<std::pair<double, double>> ValueFit::values_of_two(const FittedCause& one,
+                                                               const FittedCause& other) const {
+  return {best_of_two(one, other, true).values, best_of_two(one, other, false).values};
+}
+
+double ValueFit::likelihood_of_two(const FittedCause& one, const FittedCause& other) const {
+  return std::max(best_of_two(one, other, true).log_likelihood,
+                  best_of_two(one, other, false).log_likelihood);
 }
 
 std::optional<FittedCause> ValueFit::simulate(const FittedCause& screened, bool finely) const {
@@ -217,26 +312,27 @@ std::optional<FittedCause> ValueFit::simulate(const FittedCause& screened, bool 
   const bool continuous = hypothesis.parameter && hypothesis.parameter->continuous;
   std::optional<FittedCause> best;
   // One size alone takes more messages than all of a fine simulation may: it would be the same.
-  if (finely && screened.simulated && screened.predicted.all_transfers() > of_likeliest) {
+  if (finely && screened.simulated &&
+      screened.predicted.all_transfers() > max_messages_of_likeliest_) {
     return best;
   }
   double value = screened.value;
   std::optional<EstimatesOff> known;
   const int rounds = finely ? 3 : 2;
   for (int round = 0; round < rounds; ++round) {
-    auto simulated = simulate_chosen(hypothesis.change(value), finely ? fine_ : coarse_);
+    auto simulated =
+        simulate_chosen(hypothesis.change(value), *screened.curve, value, finely ? fine_ : coarse_);
     if (!simulated) break;
     const Logs times = simulated->log_times;
     FittedCause fitted = judged(hypothesis, value, std::move(*simulated));
     fitted.simulated = true;
+    fitted.curve = screened.curve;
     if (!best || fitted.log_likelihood > best->log_likelihood) best = std::move(fitted);
-    if (!continuous) break;
-    const auto off = estimates_off(hypothesis, value, times, known);
-    if (!off) break;
-    known = off;
-    const auto next = corrected_value(hypothesis, *off);
-    if (!next || std::abs(std::log(*next / value)) < 0.005) break;
-    value = *next;
+    if (!continuous || !screened.curve->known().contains(value)) break;
+    known = estimates_off(*screened.curve, value, times, known);
+    const double next = best_value(hypothesis, *screened.curve, *known);
+    if (std::abs(std::log(next / value)) < 0.005) break;
+    value = next;
   }
   return best;
 }
@@ -251,27 +347,28 @@ std::optional<PointPredictions> ValueFit::simulate_all(const Deviation& change) 
 /// By simulation at the chosen points; at the others by estimates that are off by as much as
 /// there.
 std::optional<PointPredictions> ValueFit::simulate_chosen(const Deviation& change,
+                                                          ValueCurve& curve, double value,
                                                           const PointChoice& choice) const {
+  auto estimated = predictor_.estimate(change, points_);
+  if (!estimated) return simulate_all(change);
+  curve.add(value, *estimated);
   std::vector<PointIndex> chosen;
   for (const std::size_t each : choice.points) chosen.push_back(points_[each]);
   const auto simulated = predictor_.simulate(change, chosen);
-  auto all = predictor_.estimate(change, points_);
-  if (!all) return simulate_all(change);
   if (!simulated) return std::nullopt;
   Logs off = simulated->log_times;
-  for (std::size_t j = 0; j < off.size(); ++j) off[j] -= all->log_times[choice.points[j]];
-  for (std::size_t i = 0; i < points_.size(); ++i) all->log_times[i] += off[choice.stand_ins[i]];
-  all->transfers = simulated->transfers;
-  return all;
+  for (std::size_t j = 0; j < off.size(); ++j) off[j] -= estimated->log_times[choice.points[j]];
+  for (std::size_t i = 0; i < points_.size(); ++i) {
+    estimated->log_times[i] += off[choice.stand_ins[i]];
+  }
+  estimated->transfers = simulated->transfers;
+  return estimated;
 }
 
 /// Two simulated values say how that changes with the value.
-std::optional<EstimatesOff> ValueFit::estimates_off(
-    const Hypothesis& hypothesis, double value, const Logs& times,
-    const std::optional<EstimatesOff>& known) const {
-  const auto plain = predictor_.estimate(hypothesis.change(value), points_);
-  if (!plain) return std::nullopt;
-  EstimatesOff off{value, difference(times, plain->log_times), {}};
+EstimatesOff ValueFit::estimates_off(const ValueCurve& curve, double value, const Logs& times,
+                                     const std::optional<EstimatesOff>& known) const {
+  EstimatesOff off{value, difference(times, curve.known().at(value).log_times), {}};
   off.slopes.resize(times.size(), 0);
   constexpr double min_step = 0.01;  // of the logarithm; noise of simulations counts below
   const double step = known ? std::log(value / known->value) : 0;
@@ -279,36 +376,6 @@ std::optional<EstimatesOff> ValueFit::estimates_off(
     off.slopes[i] = (off.at_value[i] - known->at_value[i]) / step;
   }
   return off;
-}
-
-std::optional<double> ValueFit::corrected_value(const Hypothesis& hypothesis,
-                                                const EstimatesOff& off) const {
-  const Judge judge = judge_by_estimates(hypothesis, off);
-  Search search(judge);
-  search.consider(off.value);
-  constexpr int halvings = 6;  // large calls are measured to within half a percent
-  search.refine(0.2, *hypothesis.parameter, halvings);
-  const auto found = std::move(search).take();
-  return found ? std::optional(found->value) : std::nullopt;
-}
-
-ValueFit::Judge ValueFit::judge_by_estimates(const Hypothesis& hypothesis,
-                                             const EstimatesOff& off) const {
-  return [this, &hypothesis, off](double value) -> std::optional<FittedCause> {
-    const Deviation change = hypothesis.change(value);
-    auto predicted = predictor_.estimate(change, points_);
-    if (predicted) {
-      const double step = off.slopes.empty() ? 0 : std::log(value / off.value);
-      for (std::size_t i = 0; i < off.at_value.size(); ++i) {
-        predicted->log_times[i] += off.at_value[i];
-        if (step != 0) predicted->log_times[i] += off.slopes[i] * step;
-      }
-    } else {
-      predicted = simulate_all(change);
-    }
-    if (!predicted) return std::nullopt;
-    return judged(hypothesis, value, std::move(*predicted));
-  };
 }
 
 double ValueFit::error(const ResidualPlace& place) const {

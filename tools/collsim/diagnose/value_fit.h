@@ -1,8 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "tools/collsim/diagnose/fitted_cause.h"
@@ -34,7 +35,7 @@ struct PointChoice {
 class ValueFit {
  public:
   /// Refers to what it takes. `max_messages` are those of one simulation of a cause with one
-  /// value; that of one that is among the likeliest may take more.
+  /// value; that of one that is among the likeliest may take four times as many.
   ValueFit(const LogPredictor& predictor, const std::vector<PointIndex>& points,
            const Spread& spread, std::uint64_t max_messages);
 
@@ -51,11 +52,16 @@ class ValueFit {
   /// Whether a cause leaves at most half of what the healthy machine leaves of the times.
   bool explains_most(const FittedCause& cause) const;
 
-  /// The best of the values to try, by estimates; nothing where the machine cannot have it.
+  /// The best value by estimates; nothing where the machine cannot have the cause. Of a continuous
+  /// value only some are estimated: those nearest to where the curve between them fits best.
   std::optional<FittedCause> screen(const Hypothesis& hypothesis) const;
 
-  /// The best of those between as well.
-  FittedCause refined(FittedCause cause) const;
+  /// Two causes at once with the values that fit best, as far as the curves of each tell: both make
+  /// a call longer, or the one that takes longer hides the other.
+  std::vector<std::pair<double, double>> values_of_two(const FittedCause& one,
+                                                       const FittedCause& other) const;
+  /// The most that the log-likelihood of two at once comes to by these curves.
+  double likelihood_of_two(const FittedCause& one, const FittedCause& other) const;
 
   /// By simulation. The value is looked for anew by estimates that are right where it was
   /// simulated. `finely`: at the largest size and at as many others as one may wait for; nothing
@@ -64,18 +70,24 @@ class ValueFit {
 
  private:
   using Logs = std::vector<double>;
-  /// How one value of a cause's parameter fits; nothing where the machine cannot have it.
-  using Judge = std::function<std::optional<FittedCause>(double value)>;
+  /// Two values that were tried by the curves, and how likely they are.
+  struct TwoValues {
+    std::pair<double, double> values;
+    double log_likelihood = 0;
+  };
 
   std::optional<PointPredictions> simulate_all(const Deviation& change) const;
-  std::optional<PointPredictions> simulate_chosen(const Deviation& change,
-                                                  const PointChoice& choice) const;
-  std::optional<EstimatesOff> estimates_off(const Hypothesis& hypothesis, double value,
-                                            const Logs& times,
-                                            const std::optional<EstimatesOff>& known) const;
-  std::optional<double> corrected_value(const Hypothesis& hypothesis,
-                                        const EstimatesOff& off) const;
-  Judge judge_by_estimates(const Hypothesis& hypothesis, const EstimatesOff& off) const;
+  std::optional<PointPredictions> simulate_chosen(const Deviation& change, ValueCurve& curve,
+                                                  double value, const PointChoice& choice) const;
+  bool ask(const Hypothesis& hypothesis, double value, ValueCurve& curve) const;
+  void ask_first(const Hypothesis& hypothesis, ValueCurve& curve) const;
+  void ask_beside(const Hypothesis& hypothesis, double best, ValueCurve& curve) const;
+  double best_value(const Hypothesis& hypothesis, const ValueCurve& curve,
+                    const EstimatesOff& off) const;
+  EstimatesOff estimates_off(const ValueCurve& curve, double value, const Logs& times,
+                             const std::optional<EstimatesOff>& known) const;
+  Logs corrected(Logs times, double value, const EstimatesOff& off) const;
+  TwoValues best_of_two(const FittedCause& one, const FittedCause& other, bool adds_up) const;
   double error(const ResidualPlace& place) const;
   std::vector<ResidualPlace> less_sure(std::vector<ResidualPlace> places) const;
   FittedCause judged(const Hypothesis& hypothesis, double value, PointPredictions predicted) const;
@@ -83,10 +95,12 @@ class ValueFit {
   const LogPredictor& predictor_;
   const std::vector<PointIndex>& points_;
   const Spread& spread_;
+  std::uint64_t max_messages_of_likeliest_;
   Logs measured_;
   std::vector<ResidualPlace> healthy_;
   double healthy_residual_ = 0;
   std::uint64_t messages_ = 0;  // of the healthy call at all points
+  Logs estimated_;              // the healthy machine
   Logs correction_;     // what the simulation of the healthy machine takes longer than its estimate
   PointChoice coarse_;  // of points that are simulated, for every cause
   PointChoice fine_;    // for the likeliest
