@@ -197,8 +197,7 @@ std::string host_words(const TrainingSetup& setup, const KernelTimes& kernels) {
   if (host.value <= layer) return {};
   return fmt::format(
       "The host takes {:.2f} ms to issue a layer, forward and backward, and the GPU {:.2f} ms to "
-      "run "
-      "it: the step waits for the host.",
+      "run it: the step waits for the host.",
       host.value / one_milli, layer / one_milli);
 }
 
@@ -326,8 +325,7 @@ void validate(const StepRequest& request, std::ostream& out) {
 std::vector<Mode> train_modes() {
   const std::string machine = job_machine_options() + "subject ";
   const std::string model =
-      "model global-batch seq precision attention tp-overlap bucket gpipe cp cp-gather ep "
-      "shard "
+      "model global-batch seq precision attention tp-overlap bucket gpipe cp cp-gather ep shard "
       "no-reshard graph by-speed ";
   return {
       {"--validate", "validate"},
@@ -336,8 +334,7 @@ std::vector<Mode> train_modes() {
       {"one training layout",
        machine + model +
            "software tp pp interleave zero micro-batch recompute no-sequence-parallel no-overlap "
-           "trace "
-           "straggler advise",
+           "trace straggler advise",
        "timeline"},
   };
 }
