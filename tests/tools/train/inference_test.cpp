@@ -190,15 +190,15 @@ TEST(Inference, times_layers_on_gpus_that_no_fit_has_seen) {
   EXPECT_LT(mean_error(h100_ratios(2)), 0.03);
 }
 
-// Eight of ten of those that no fit has seen are inside, or more.
-TEST(Inference, says_where_eight_of_ten_tokens_lie) {
+// Of the 64 layers that no fit has seen at least eight of ten are within 5 %.
+TEST(Inference, times_eight_of_ten_layers_within_five_per_cent) {
   const ShippedData shipped;
   int inside = 0;
   int all = 0;
   for (const auto& ratios : {h200_ratios(2), h200_ratios(4), h100_ratios(1), h100_ratios(2)}) {
     for (const double ratio : ratios) {
       ++all;
-      if (ratio >= decoded_layer_range.low && ratio <= decoded_layer_range.high) ++inside;
+      if (std::abs(ratio - 1) <= 0.05) ++inside;
     }
   }
   EXPECT_GE(static_cast<double>(inside) / all, 0.80);
@@ -233,8 +233,8 @@ std::vector<double> published_ratios(bool with_engines) {
   return ratios;
 }
 
-// None of these times is in a fit of kernels. The median of |error| is 15 % at most, and eight of
-// ten are in the range that is printed.
+// None of these times is in a fit of kernels. Eight of ten are in the range that is printed; with
+// their engines they are less than 15 % off in the mean.
 TEST(Inference, says_a_range_that_published_times_obey) {
   const ShippedData shipped;
   const std::vector<double> ratios = published_ratios(false);

@@ -18,7 +18,7 @@ bool flag_or(const YamlMapping& keys, std::string_view key, bool otherwise) {
   return found ? found->boolean() : otherwise;
 }
 
-/// `low..high`, as errors.yaml has them.
+/// `[low, high]`, of measured times beside predicted ones.
 StepRange read_range(const YamlValue& value) {
   constexpr double most = 100;
   const auto ends = value.sequence();

@@ -17,8 +17,4 @@ inline constexpr StepRange training_range{0.90, 1.27};
 /// (recordings/inference/published-tokens.tsv).
 inline constexpr StepRange decoding_range{0.87, 1.25};
 
-/// That of the kernels of layers: the 64 recorded layers of Llama 3 that no fit has seen, on two
-/// and four H200 and on one and two H100 (recordings/inference/decode-layers-*.tsv, `reduce` none).
-inline constexpr StepRange decoded_layer_range{0.95, 1.05};
-
 }  // namespace collsim
