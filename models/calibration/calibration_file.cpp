@@ -120,15 +120,16 @@ void read_protocol(const YamlValue& value, std::size_t protocol, Calibration& co
 }
 
 /// A group of constants states its own sizes, too.
-YamlMapping host_group(const YamlValue& value, std::string_view group, std::string_view size) {
+YamlMapping host_group(const YamlValue& value, std::string_view group,
+                       std::initializer_list<std::string_view> sizes) {
   std::vector<std::string_view> keys = keys_below(host_constants, group);
-  keys.push_back(size);
+  keys.insert(keys.end(), sizes);
   return value.mapping(keys);
 }
 
 /// The threads of a network are stated whole.
 void read_proxy(const YamlValue& value, Calibration& cost) {
-  const YamlMapping mapping = host_group(value, "proxy", "socket");
+  const YamlMapping mapping = host_group(value, "proxy", {"socket", "eager"});
   for (const std::string_view required : {"send", "receive"}) {
     static_cast<void>(mapping.at(required));
   }
@@ -136,6 +137,7 @@ void read_proxy(const YamlValue& value, Calibration& cost) {
   cost.proxy.used = true;
   read_constants(mapping, host_constants, cost, "proxy");
   if (const auto socket = mapping.find("socket")) cost.proxy.socket = socket->bytes();
+  if (const auto eager = mapping.find("eager")) cost.proxy.eager = eager->bytes();
 }
 
 /// What it leaves out is as in the calibration that it extends, and has to be there if none says
@@ -150,7 +152,7 @@ void read_memory(const YamlValue& value, Calibration& cost) {
     memory = {};
     return;
   }
-  const YamlMapping mapping = host_group(value, "memory", "cache");
+  const YamlMapping mapping = host_group(value, "memory", {"cache"});
   for (const std::string_view required : {"cached", "rate", "cache"}) {
     if (!memory.used) static_cast<void>(mapping.at(required));
   }

@@ -20,7 +20,7 @@ Seconds dearest_hop(const Calibration& cost, Protocol protocol) {
     const auto link = static_cast<LinkKind>(kind);
     dearest = std::max(dearest, serial_of_hop(cost.of(protocol, link), link));
   }
-  return dearest + cost.proxy.send + cost.proxy.receive;
+  return dearest + cost.proxy.send + cost.proxy.receive + 2 * cost.proxy.rendezvous;
 }
 
 /// The latency between the ranks that are farthest apart, which not every collective must cross.

@@ -24,7 +24,7 @@ struct HopClass {
   double network_others = 0;  ///< of these users, those whose ranks are not as far
   double sends = 0;
   double receives = 0;
-  double before = 0;  ///< of one primitive, that the thread sends first
+  AtOnce at_once{};  ///< of its threads, while it is on its way
   bool has_proxy() const { return sends > 0; }
   /// Slices that the sender may be ahead where a buffer holds `credits`.
   std::uint32_t slices_ahead(std::uint32_t credits) const {
@@ -40,13 +40,10 @@ struct HopClass {
   bool operator==(const HopClass&) const = default;
 };
 
-/// The seconds from a slice in the sender's buffer until it is in the receiver's, the wire's
-/// latency aside: both threads, and the network between them (docs/cost-model.md), where the others
-/// who share it send that part of the time.
+/// proxy_time() of a hop where the others who share its network send that part of the time.
 inline double proxy_delay(const HopClass& hop, const ProxyConstants& proxy, double wire,
                           double others_busy = 1) {
-  const double rate = std::min(proxy_rate(proxy, wire).value, hop.network_share(others_busy));
-  return proxy_send_time(proxy, wire) + proxy_receive_time(proxy, wire) + wire / rate;
+  return proxy_time(proxy, wire, hop.network_share(others_busy), hop.at_once);
 }
 
 /// What a slice of every connection keeps a rank's thread, and the network, busy.

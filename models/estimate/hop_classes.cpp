@@ -111,8 +111,7 @@ void HopClasses::find(std::uint32_t first, std::uint32_t end, const LinkConditio
   }
 }
 
-/// What a hop is but for what links carry. A thread that has a primitive's message for several
-/// peers sends one after the other.
+/// What a hop is but for what links carry.
 HopClass HopClasses::alone(Id id, const Tasks& tasks) const {
   const LaidHops::Hop& hop = hops_->hop(id);
   HopClass alone;
@@ -126,11 +125,12 @@ HopClass HopClasses::alone(Id id, const Tasks& tasks) const {
   alone.receives = tasks.receives[hop.from];
   const auto ids =
       std::span(by_time_).subspan(hops_of_[id].first, hops_of_[id].end - hops_of_[id].first);
-  alone.before = static_cast<double>(std::count_if(ids.begin(), ids.end(), [&](Id other) {
-    const LaidHops::Hop& beside = hops_->hop(other);
-    return other != id && beside.channel == hop.channel && beside.from == hop.from &&
-           !hops_->network(other).empty();
-  }));
+  alone.at_once = {0, 0};
+  for (const Id other : ids) {
+    if (hops_->network(other).empty()) continue;
+    if (hops_->hop(other).from == hop.from) ++alone.at_once.sends;
+    if (hops_->hop(other).to == hop.to) ++alone.at_once.receives;
+  }
   return alone;
 }
 
@@ -194,7 +194,8 @@ bool alike(const HopClass& one, const HopClass& other) {
          near(one.other_users, other.other_users) && near(one.network_users, other.network_users) &&
          near(one.network_others, other.network_others) &&
          near(one.network_capacity, other.network_capacity) && near(one.sends, other.sends) &&
-         near(one.receives, other.receives) && near(one.before, other.before);
+         near(one.receives, other.receives) && near(one.at_once.sends, other.at_once.sends) &&
+         near(one.at_once.receives, other.at_once.receives);
 }
 
 }  // namespace collsim

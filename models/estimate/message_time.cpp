@@ -52,21 +52,21 @@ LaneTimes lane_times(const LaneSetting& lane, const Chunks& chunks) {
 
 /// What the CPU threads of a network take, in seconds.
 struct ProxyTimes {
-  double all = 0;   ///< of the busiest thread or stream, for the whole call
-  double send = 0;  ///< of one slice
-  double receive = 0;
+  double all = 0;    ///< of the busiest thread or stream, for the whole call
+  double slice = 0;  ///< of one
 };
 
 ProxyTimes proxy_times(const MessageShape& shape, const ProxyConstants& proxy, const Chunks& chunks,
                        double wire, double slice) {
   ProxyTimes times;
   const double copying = proxy_copying(proxy, wire);
-  const double busy = shape.served_sends * (chunks.number * proxy.send.value + copying) +
-                      shape.served_receives * (chunks.number * proxy.receive.value + copying);
+  const double longer = proxy_rendezvous(proxy, slice);
+  const double busy =
+      shape.served_sends * (chunks.number * (proxy.send.value + longer) + copying) +
+      shape.served_receives * (chunks.number * (proxy.receive.value + longer) + copying);
   const double lane_parts = std::max(shape.lane_sends, shape.lane_receives);
   times.all = std::max(busy, lane_parts * wire / proxy_rate(proxy, slice).value);
-  times.send = proxy_send_time(proxy, slice);
-  times.receive = proxy_receive_time(proxy, slice);
+  times.slice = proxy_time(proxy, slice, INFINITY, {});
   return times;
 }
 
@@ -110,7 +110,7 @@ FormulaTime message_time(const MessageShape& shape, const ThreadBlockCosts& cost
   const double moved =
       std::max({on_links - (call.synchronized ? step : 0) + std::max(stored_last, last_moving),
                 block, lane_send - step + last_moving, lane_receive - step + times.sent.moving});
-  time.total = 2 * step + alpha + std::max(moved + proxy.send, proxy.all) + proxy.receive;
+  time.total = 2 * step + alpha + std::max(moved + proxy.slice, proxy.all);
   time.busy = std::max({block + step, on_links, lane_send, lane_receive});
   time.network_busy = proxy.all;
   return time;

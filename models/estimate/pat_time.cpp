@@ -85,8 +85,7 @@ class PatTime {
   double ends(double chunk) const {
     double time = primitive(operations_of(send, 0, 1), false, chunk).head() + alpha_;
     if (shape_.hop.has_proxy()) {
-      const double wire = cost_.wire_factor * chunk;
-      time += proxy_receive_time(*call_.proxy, wire);
+      time += proxy_time(*call_.proxy, cost_.wire_factor * chunk, INFINITY, {});
     }
     return time;
   }

@@ -151,8 +151,7 @@ LaneTime TreeTime::lane(const TreePlace& place, std::uint32_t lane, double chunk
   time.block = block_time(place, operations, time);
   time.head = time.slice.head();
   if (hop.has_proxy() && operations.send > 0) {
-    time.head = time.slice.sent() + proxy_delay(hop, *call_.proxy, on_wire, others_busy) +
-                hop.before * proxy_send_time(*call_.proxy, on_wire);
+    time.head = time.slice.sent() + proxy_delay(hop, *call_.proxy, on_wire, others_busy);
     time.proxy = proxy_cycle(hop, *call_.proxy, on_wire);
   }
   return time;

@@ -104,6 +104,10 @@ struct ProxyConstants {
   BytesPerSecond copy = unlimited;  ///< at which a thread copies, on top
   BytesPerSecond rate = unlimited;  ///< of one TCP stream
   Bytes socket{};                   ///< what one stream's sockets hold; 0: there are none
+  /// What either thread takes longer with a message of more than `eager` bytes, for which the ends
+  /// first agree where it goes.
+  Seconds rendezvous{};
+  Bytes eager{};
   /// Threads that every connection has of its own at both ends, and TCP streams over which it cuts
   /// a message (SocketThreads). 0 and 1: the rank's thread copies all into one stream.
   std::uint32_t helpers = 0;

@@ -51,6 +51,7 @@ std::uint64_t hash_of(const Calibration& cost) {
   }
   hash.add(std::uint64_t{cost.proxy.used});
   hash.add(static_cast<std::uint64_t>(cost.proxy.socket.count));
+  hash.add(static_cast<std::uint64_t>(cost.proxy.eager.count));
   hash.add(std::uint64_t{cost.proxy.helpers});
   hash.add(std::uint64_t{cost.proxy.streams});
   hash.add(std::uint64_t{cost.memory.used});

@@ -88,6 +88,13 @@ BytesPerSecond proxy_rate(const ProxyConstants& proxy, double wire) {
   return std::min(pieces * proxy.rate, std::min(pieces, helpers) * proxy.copy);
 }
 
+double proxy_time(const ProxyConstants& proxy, double wire, double share, const AtOnce& at_once) {
+  const double on_the_way = wire / std::min(share, proxy_rate(proxy, wire).value);
+  const double sent = std::max(at_once.sends * proxy_send_time(proxy, wire), on_the_way);
+  const double received = at_once.receives * proxy_receive_time(proxy, wire);
+  return proxy.socket.count > 0 ? sent + received : std::max(sent, received);
+}
+
 LaneSetting lane_setting(const ProtocolConstants& cost, Protocol protocol,
                          std::uint32_t warps_of_block, std::uint32_t warps_of_lane) {
   LaneSetting lane;

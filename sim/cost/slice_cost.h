@@ -192,15 +192,34 @@ inline double proxy_copying(const ProxyConstants& proxy, double wire) {
 /// threads copy while what they have copied is on the network.
 BytesPerSecond proxy_rate(const ProxyConstants& proxy, double wire);
 
+/// How much longer such a message keeps the network thread at either end busy, since it is too
+/// large to be sent unasked.
+inline double proxy_rendezvous(const ProxyConstants& proxy, double wire) {
+  return wire > static_cast<double>(proxy.eager.count) ? proxy.rendezvous.value : 0;
+}
+
 /// How long the sender's network thread is busy with a slice of `wire` bytes on the network.
 inline double proxy_send_time(const ProxyConstants& proxy, double wire) {
-  return proxy.send.value + proxy_copying(proxy, wire);
+  return proxy.send.value + proxy_rendezvous(proxy, wire) + proxy_copying(proxy, wire);
 }
 
 /// How long the receiver's network thread is busy with such a slice.
 inline double proxy_receive_time(const ProxyConstants& proxy, double wire) {
-  return proxy.receive.value + proxy_copying(proxy, wire);
+  return proxy.receive.value + proxy_rendezvous(proxy, wire) + proxy_copying(proxy, wire);
 }
+
+/// How many such slices the threads of a connection have in hand at once, each of another one.
+struct AtOnce {
+  double sends = 1;     ///< of the sender's thread
+  double receives = 1;  ///< of the receiver's
+  bool operator==(const AtOnce&) const = default;
+};
+
+/// The seconds that such a slice, of which the network carries `share` bytes per second, takes from
+/// the sender's buffer to the receiver's, the wire's latency aside. Both threads have it in hand
+/// while its bytes move; from a socket the receiver's thread takes it when all of it is there
+/// (Proxies). A thread shares its time among all that it has in hand.
+double proxy_time(const ProxyConstants& proxy, double wire, double share, const AtOnce& at_once);
 
 /// Data of every piece but the last in which a slice goes. All of a call is cut alike: were its
 /// middle cut less finely, each rank of a chain would get it later than the one before.

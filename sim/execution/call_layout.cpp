@@ -65,9 +65,8 @@ double share_of(const Schedule& schedule, Rank rank, std::uint32_t lane) {
 /// Fills a layout, channel by channel.
 class LayoutBuilder {
  public:
-  LayoutBuilder(const Execution& execution, const ThreadBlockCosts& costs, FabricDraft& draft,
-                Proxies& proxies)
-      : execution_(execution), costs_(costs), draft_(draft), proxies_(proxies) {}
+  LayoutBuilder(const Execution& execution, const ThreadBlockCosts& costs, FabricDraft& draft)
+      : execution_(execution), costs_(costs), draft_(draft) {}
 
   CallLayout build();
 
@@ -79,6 +78,7 @@ class LayoutBuilder {
   void add_fifos(std::uint32_t channel);
   void add_lists(std::uint32_t channel);
   void add_proxy(FifoId id, const Connection& connection, const Wire& wire);
+  RouteId network_thread(Rank rank);
   RouteId add_store_route(std::uint32_t channel, Rank rank);
   void add_workers(std::uint32_t channel, const std::vector<LinkKind>& kinds);
   Worker worker_of(std::uint32_t channel, Rank rank, LinkKind slowest);
@@ -95,9 +95,9 @@ class LayoutBuilder {
   const Execution& execution_;
   const ThreadBlockCosts& costs_;
   FabricDraft& draft_;
-  Proxies& proxies_;
-  RouteId free_route_ = 0;        // loads nothing
-  std::uint32_t first_list_ = 0;  // of the channel
+  RouteId free_route_ = 0;                               // loads nothing
+  std::uint32_t first_list_ = 0;                         // of the channel
+  std::vector<std::optional<RouteId>> network_threads_;  // by rank
   CallLayout layout_;
 };
 
@@ -213,13 +213,21 @@ void LayoutBuilder::add_lists(std::uint32_t channel) {
 }
 
 void LayoutBuilder::add_proxy(FifoId id, const Connection& connection, const Wire& wire) {
-  layout_.fifos[id].proxy =
-      proxies_.add(connection.src, connection.dst, draft_.add_route(wire.network),
-                   execution_.partition.chunking().credits, proxy_flow(id));
-  layout_.fifo_of_proxy.push_back(id);
-  for (const Rank rank : {connection.src, connection.dst}) {
-    proxies_.set_timer(rank, timer_tag(rank, TimerKind::proxy));
+  layout_.fifos[id].proxy = static_cast<ProxyId>(layout_.proxies.size());
+  layout_.proxies.push_back({id, draft_.add_route(wire.network), network_thread(connection.src),
+                             network_thread(connection.dst),
+                             execution_.partition.chunking().credits});
+}
+
+/// What loads the rank's network thread, which serves all of its connections.
+RouteId LayoutBuilder::network_thread(Rank rank) {
+  if (network_threads_.size() <= rank) network_threads_.resize(rank + 1);
+  auto& thread = network_threads_[rank];
+  if (!thread) {
+    const ResourceId resource = draft_.add_resource(network_thread_capacity);
+    thread = draft_.add_route(std::span(&resource, 1));
   }
+  return *thread;
 }
 
 /// What a rank keeps stays within its GPU.
@@ -302,9 +310,8 @@ void LayoutBuilder::add_worker(Worker worker) {
 
 }  // namespace
 
-CallLayout lay_out(const Execution& execution, const ThreadBlockCosts& costs, FabricDraft& draft,
-                   Proxies& proxies) {
-  return LayoutBuilder(execution, costs, draft, proxies).build();
+CallLayout lay_out(const Execution& execution, const ThreadBlockCosts& costs, FabricDraft& draft) {
+  return LayoutBuilder(execution, costs, draft).build();
 }
 
 Seconds alpha_of(const Execution& execution, const ThreadBlockCosts& costs,

@@ -53,8 +53,8 @@ struct CallLayout {
   std::vector<Worker> workers;
   std::vector<Launch> launches;  ///< by rank, then by agent
   std::vector<Fifo> fifos;
-  std::vector<FifoId> first_fifos;    ///< by channel; no_fifo: it is idle
-  std::vector<FifoId> fifo_of_proxy;  ///< by ProxyId
+  std::vector<FifoId> first_fifos;   ///< by channel; no_fifo: it is idle
+  std::vector<ProxyRoutes> proxies;  ///< by ProxyId
   /// Thread blocks that lanes share, by channel and by rank or agent; else nothing.
   std::vector<std::vector<std::optional<ThreadBlock>>> thread_blocks;
   /// The FIFOs of every channel's peer groups, group after group; see fifos_of().
@@ -84,10 +84,9 @@ struct CallLayout {
 /// Programs that a rank, or agent, runs concurrently.
 std::uint32_t lanes_in_use(const Schedule& schedule, Rank rank);
 
-/// Puts the wiring's capacities, thread blocks and routes into the draft, connections that have
-/// proxies into `proxies`. Workers refer to `costs`, which must outlive them.
-CallLayout lay_out(const Execution& execution, const ThreadBlockCosts& costs, FabricDraft& draft,
-                   Proxies& proxies);
+/// Puts the wiring's capacities, thread blocks, network threads and routes into the draft. Workers
+/// refer to `costs`, which must outlive them.
+CallLayout lay_out(const Execution& execution, const ThreadBlockCosts& costs, FabricDraft& draft);
 
 /// The time until the first byte of a message has come over the wire.
 Seconds alpha_of(const Execution& execution, const ThreadBlockCosts& costs,

@@ -7,12 +7,10 @@
 #include "sim/cost/warps.h"
 #include "sim/execution/call_layout.h"
 #include "sim/execution/fabric_draft.h"
-#include "sim/execution/proxies.h"
 #include "sim/execution/steady_state.h"
 #include "sim/execution/symmetry.h"
 #include "sim/execution/thread_block_cost.h"
 #include "sim/execution/worker.h"
-#include "sim/fabric/native_fabric.h"
 
 namespace collsim {
 
@@ -103,11 +101,8 @@ Effort effort_of(const Execution& execution) {
 double folded_share(const Execution& execution) {
   if (!may_fold(execution)) return 1;
   const ThreadBlockCosts costs = thread_block_costs(execution.cost, execution.protocol);
-  NativeFabric fabric;
-  const double wire = costs[static_cast<std::size_t>(LinkKind::nvlink)].wire_factor;
-  Proxies proxies(execution.cost.proxy, wire, fabric);
   FabricDraft draft;
-  const CallLayout layout = lay_out(execution, costs, draft, proxies);
+  const CallLayout layout = lay_out(execution, costs, draft);
   const auto symmetry = symmetry_of(execution, layout, draft);
   if (!symmetry) return 1;
   return static_cast<double>(symmetry->workers.size.size()) /

@@ -15,9 +15,9 @@ inline constexpr WorkerId no_worker = ~WorkerId{0};
 inline constexpr FifoId no_fifo = ~FifoId{0};
 
 /// What a timer of the executor stands for: a worker's serial cost before its bytes move or after,
-/// an arrival, a proxy's serial cost, a rank's next launch, a change of the machine, or that all
-/// who begin to send at an instant have joined their links.
-enum class TimerKind : std::uint8_t { before, after, arrival, proxy, launch, change, joined };
+/// an arrival, a rank's next launch, a change of the machine, or that all who begin to send at an
+/// instant have joined their links.
+enum class TimerKind : std::uint8_t { before, after, arrival, launch, change, joined };
 
 /// The tag of a timer; its kind stands in the lowest bits.
 constexpr EventTag timer_tag(std::uint32_t id, TimerKind kind) {
@@ -30,18 +30,19 @@ constexpr std::uint32_t id_of_timer(EventTag tag) {
   return tag >> 3;
 }
 
-/// The tag of a flow: a worker's, or a proxy's for a FIFO. Its kind stands in the lowest bit.
-constexpr EventTag worker_flow(WorkerId worker) {
-  return worker << 1;
+/// Whose flow it is: a worker's; or one of a FIFO's proxy, for what carries a message over the
+/// network or for the thread that takes one from its socket.
+enum class FlowKind : std::uint8_t { worker, message, receipt };
+
+/// The tag of a flow; its kind stands in the lowest bits.
+constexpr EventTag flow_tag(std::uint32_t id, FlowKind kind) {
+  return (id << 2) | static_cast<EventTag>(kind);
 }
-constexpr EventTag proxy_flow(FifoId fifo) {
-  return (fifo << 1) | 1;
-}
-constexpr bool is_proxy_flow(EventTag tag) {
-  return (tag & 1) != 0;
+constexpr FlowKind kind_of_flow(EventTag tag) {
+  return static_cast<FlowKind>(tag & 3);
 }
 constexpr std::uint32_t id_of_flow(EventTag tag) {
-  return tag >> 1;
+  return tag >> 2;
 }
 
 }  // namespace collsim

@@ -48,8 +48,8 @@ class Executor final : public RunningCall {
         fabric_(fabric),
         timeline_(timeline),
         slices_(execution.partition.chunking().slices),
-        proxies_(execution.cost.proxy, cost_.wire_factor, fabric),
         call_(put_on(fabric)),
+        proxies_(execution.cost.proxy, cost_.wire_factor, fabric, call_.proxies),
         contention_(execution.wiring, call_, shared),
         changes_(execution, costs_, call_, fabric, proxies_),
         steady_state_(execution, call_) {
@@ -60,11 +60,17 @@ class Executor final : public RunningCall {
   ExecutionResult result() override;
 
   void on_flow_done(EventTag tag) override {
-    if (is_proxy_flow(tag)) {
-      leave_proxy(id_of_flow(tag));
-    } else {
-      const WorkerId worker = id_of_flow(tag);
-      if (--call_.workers[worker].flows == 0) end_flows(worker);
+    const std::uint32_t id = id_of_flow(tag);
+    switch (kind_of_flow(tag)) {
+      case FlowKind::worker:
+        if (--call_.workers[id].flows == 0) end_flows(id);
+        break;
+      case FlowKind::message:
+        if (proxies_.end_part(*call_.fifos[id].proxy)) leave_proxy(id);
+        break;
+      case FlowKind::receipt:
+        arrive(id, proxies_.take(*call_.fifos[id].proxy));
+        break;
     }
     work_off_wakeups();
   }
@@ -80,9 +86,6 @@ class Executor final : public RunningCall {
         break;
       case TimerKind::arrival:
         arrive(id);
-        break;
-      case TimerKind::proxy:
-        finish_proxy_task(id);
         break;
       case TimerKind::launch:
         launch(id);
@@ -100,7 +103,7 @@ class Executor final : public RunningCall {
  private:
   /// Else a message is no more than that one came.
   bool keeps_messages() const {
-    return timeline_ != nullptr || cost_.flags_lines() || !call_.fifo_of_proxy.empty();
+    return timeline_ != nullptr || cost_.flags_lines() || !call_.proxies.empty();
   }
   /// How long nothing but messages has kept the worker from beginning.
   Seconds ready(const Worker& worker) const {
@@ -124,7 +127,6 @@ class Executor final : public RunningCall {
   void end_piece(WorkerId id);
   void hand_over(FifoId id, const Message& message);
   void leave_proxy(FifoId id);
-  void finish_proxy_task(Rank rank);
   void send_off(FifoId id, const Message& message);
   void arrive(FifoId id);
   void reach(FifoId id, const Message& message);
@@ -153,8 +155,8 @@ class Executor final : public RunningCall {
   Fabric& fabric_;
   Timeline* timeline_;
   const std::uint32_t slices_;  // of a chunk
-  Proxies proxies_;
   CallLayout call_;
+  Proxies proxies_;
   LinkContention contention_;
   MachineChanges changes_;
   SteadyState steady_state_;
@@ -171,7 +173,7 @@ class Executor final : public RunningCall {
 /// Equals are folded where that can be, and where they need not be seen one by one.
 CallLayout Executor::put_on(Fabric& fabric) {
   FabricDraft draft;
-  CallLayout layout = lay_out(execution_, costs_, draft, proxies_);
+  CallLayout layout = lay_out(execution_, costs_, draft);
   if (timeline_ == nullptr && fabric.folds()) {
     if (const auto symmetry = symmetry_of(execution_, layout, draft)) {
       return collsim::fold(layout, *symmetry, draft, fabric);
@@ -281,7 +283,7 @@ void Executor::prepare(WorkerId id, Seconds serial) {
   worker.flows = 1;
   const BytesPerSecond rate = worker.setting.speed * worker.shared;
   fabric_.start_flow(worker.store_route, rate.value * serial.value, flow_rate(worker.cost(), rate),
-                     worker_flow(id));
+                     flow_tag(id, FlowKind::worker));
 }
 
 void Executor::end_flows(WorkerId id) {
@@ -369,7 +371,7 @@ void Executor::start_flows(const Sending& sending) {
     const FlowRate even = flow_rate(worker.cost(), at_once ? unlimited : rate);
     fabric_.start_flow(fifo.route, at_once ? 0 : load * bytes,
                        {(1 / longer) * even.cap, worker.share * even.weight / longer},
-                       worker_flow(id));
+                       flow_tag(id, FlowKind::worker));
   }
 }
 
@@ -387,7 +389,8 @@ void Executor::store_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
   Worker& worker = call_.workers[id];
   if (rate < unlimited && bytes > 0) {
     worker.flows = 1;
-    fabric_.start_flow(worker.store_route, bytes, flow_rate(worker.cost(), rate), worker_flow(id));
+    fabric_.start_flow(worker.store_route, bytes, flow_rate(worker.cost(), rate),
+                       flow_tag(id, FlowKind::worker));
   } else {
     complete(id);
   }
@@ -455,18 +458,8 @@ void Executor::hand_over(FifoId id, const Message& message) {
 
 void Executor::leave_proxy(FifoId id) {
   const Message message = proxies_.leave(*call_.fifos[id].proxy);
-  if (!proxies_.is_eager()) wake(call_.fifos[id].sender, Cause::credit, message.record);
+  wake(call_.fifos[id].sender, Cause::credit, message.record);
   send_off(id, message);
-}
-
-void Executor::finish_proxy_task(Rank rank) {
-  const Proxies::Done done = proxies_.finish_task(rank);
-  const FifoId id = call_.fifo_of_proxy[done.connection];
-  if (done.received) {
-    arrive(id, done.message);
-  } else if (proxies_.is_eager()) {
-    wake(call_.fifos[id].sender, Cause::credit, done.message.record);
-  }
 }
 
 void Executor::send_off(FifoId id, const Message& message) {
@@ -491,11 +484,8 @@ void Executor::arrive(FifoId id) {
 
 /// It is at the peer, or at the peer's proxy.
 void Executor::reach(FifoId id, const Message& message) {
-  if (call_.fifos[id].proxy) {
-    proxies_.reach(*call_.fifos[id].proxy, message);
-  } else {
-    arrive(id, message);
-  }
+  const auto proxy = call_.fifos[id].proxy;
+  if (!proxy || proxies_.reach(*proxy, message)) arrive(id, message);
 }
 
 void Executor::arrive(FifoId id, const Message& message) {

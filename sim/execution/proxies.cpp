@@ -1,130 +1,96 @@
 #include "sim/execution/proxies.h"
 
-#include <cassert>
-
 #include "sim/cost/slice_cost.h"
 
 namespace collsim {
 
-ProxyId Proxies::add(Rank sender, Rank receiver, RouteId route, std::uint32_t slots,
-                     EventTag flow) {
-  Connection connection;
-  connection.sender = sender;
-  connection.receiver = receiver;
-  connection.route = route;
-  connection.slots = slots;
-  connection.flow = flow;
-  connections_.push_back(std::move(connection));
-  return static_cast<ProxyId>(connections_.size() - 1);
-}
-
-void Proxies::set_timer(Rank rank, EventTag timer) {
-  if (threads_.size() <= rank) threads_.resize(rank + 1);
-  threads_[rank].timer = timer;
+Proxies::Proxies(const ProxyConstants& cost, double overhead, Fabric& fabric,
+                 std::span<const ProxyRoutes> routes)
+    : cost_(cost), overhead_(overhead), fabric_(fabric) {
+  for (const ProxyRoutes& of : routes) connections_.emplace_back().routes = of;
 }
 
 void Proxies::hand_over(ProxyId id, const Message& message) {
   connections_[id].buffered.push_back(message);
-  offer_send(id);
+  offer_send(connections_[id]);
 }
 
-/// The sender's thread gets the next message to do, if there is one and room for it.
-void Proxies::offer_send(ProxyId id) {
-  Connection& connection = connections_[id];
-  if (connection.sending || connection.buffered.empty()) return;
-  if (is_eager()) {
-    const double held = connection.unreceived + on_network(connection.buffered.front());
-    if (connection.unreceived > 0 && held > cost_.held()) return;
-  } else {
-    if (connection.begun >= connection.freed + connection.slots) return;
-    ++connection.begun;
-  }
-  connection.sending = true;
-  add_task(connection.sender, {id, false});
+/// Whether the receiver's buffer has a slot for one more slice, which then is kept for it.
+bool Proxies::take_room(Connection& connection) {
+  if (connection.begun >= connection.freed + connection.routes.slots) return false;
+  ++connection.begun;
+  return true;
 }
 
-void Proxies::offer_receive(ProxyId id) {
-  Connection& connection = connections_[id];
-  if (connection.receiving || connection.reached.empty()) return;
-  if (is_eager()) {
-    if (connection.begun >= connection.freed + connection.slots) return;
-    ++connection.begun;
-  }
-  connection.receiving = true;
-  add_task(connection.receiver, {id, true});
+/// The next message gets under way, if there is one and room for it.
+void Proxies::offer_send(Connection& connection) {
+  if (connection.parts > 0 || connection.buffered.empty()) return;
+  const double bytes = on_network(connection.buffered.front());
+  const bool has_room =
+      has_sockets() ? connection.unreceived == 0 || connection.unreceived + bytes <= cost_.held()
+                    : take_room(connection);
+  if (!has_room) return;
+  const ProxyRoutes& routes = connection.routes;
+  const EventTag flow = flow_tag(routes.fifo, FlowKind::message);
+  connection.parts = has_sockets() ? 2 : 3;
+  connection.unreceived += bytes;
+  keep_busy(routes.sender, proxy_send_time(cost_, bytes), flow);
+  if (!has_sockets()) keep_busy(routes.receiver, proxy_receive_time(cost_, bytes), flow);
+  fabric_.start_flow(routes.network, bytes, proxy_rate(cost_, bytes), flow);
 }
 
-void Proxies::flow_on(Connection& connection) {
-  if (connection.flows || connection.in_socket.empty()) return;
-  connection.flows = true;
-  const double bytes = on_network(connection.in_socket.front());
-  fabric_.start_flow(connection.route, bytes, proxy_rate(cost_, bytes), connection.flow);
+void Proxies::keep_busy(RouteId thread, double seconds, EventTag flow) {
+  fabric_.start_flow(thread, network_thread_capacity.value * seconds, network_thread_capacity,
+                     flow);
 }
 
 Message Proxies::leave(ProxyId id) {
   Connection& connection = connections_[id];
-  const Message message = connection.in_socket.front();
-  connection.in_socket.pop_front();
-  connection.flows = false;
-  if (!is_eager()) ++connection.left;
-  flow_on(connection);
+  const Message message = connection.buffered.front();
+  connection.buffered.pop_front();
+  ++connection.left;
+  offer_send(connection);
   return message;
 }
 
-void Proxies::reach(ProxyId id, const Message& message) {
+bool Proxies::reach(ProxyId id, const Message& message) {
+  if (!has_sockets()) return true;
   connections_[id].reached.push_back(message);
-  offer_receive(id);
+  offer_receive(connections_[id]);
+  return false;
+}
+
+void Proxies::offer_receive(Connection& connection) {
+  if (connection.taking || connection.reached.empty() || !take_room(connection)) return;
+  connection.taking = true;
+  const double bytes = on_network(connection.reached.front());
+  keep_busy(connection.routes.receiver, proxy_receive_time(cost_, bytes),
+            flow_tag(connection.routes.fifo, FlowKind::receipt));
+}
+
+Message Proxies::take(ProxyId id) {
+  Connection& connection = connections_[id];
+  const Message message = connection.reached.front();
+  connection.reached.pop_front();
+  connection.taking = false;
+  connection.unreceived -= on_network(message);
+  offer_receive(connection);
+  offer_send(connection);
+  return message;
 }
 
 void Proxies::free_slot(ProxyId id) {
   ++connections_[id].freed;
-  offer_send(id);
-  offer_receive(id);
+  if (has_sockets()) {
+    offer_receive(connections_[id]);
+  } else {
+    offer_send(connections_[id]);
+  }
 }
 
 void Proxies::redirect(ProxyId id, RouteId route) {
-  fabric_.redirect(connections_[id].route, route);
-  connections_[id].route = route;
-}
-
-void Proxies::add_task(Rank rank, const Task& task) {
-  threads_[rank].tasks.push_back(task);
-  if (threads_[rank].tasks.size() == 1) begin_task(rank);
-}
-
-void Proxies::begin_task(Rank rank) {
-  const Task& task = threads_[rank].tasks.front();
-  const Connection& connection = connections_[task.connection];
-  const Message& message = task.receives ? connection.reached.front() : connection.buffered.front();
-  const double wire = on_network(message);
-  fabric_.start_timer(
-      {task.receives ? proxy_receive_time(cost_, wire) : proxy_send_time(cost_, wire)},
-      threads_[rank].timer);
-}
-
-Proxies::Done Proxies::finish_task(Rank rank) {
-  Thread& thread = threads_[rank];
-  assert(!thread.tasks.empty());
-  const Task task = thread.tasks.front();
-  thread.tasks.pop_front();
-  if (!thread.tasks.empty()) begin_task(rank);
-  Connection& connection = connections_[task.connection];
-  std::deque<Message>& done = task.receives ? connection.reached : connection.buffered;
-  const Message message = done.front();
-  done.pop_front();
-  if (task.receives) {
-    connection.receiving = false;
-    connection.unreceived -= on_network(message);
-    offer_receive(task.connection);
-  } else {
-    connection.sending = false;
-    connection.unreceived += on_network(message);
-    connection.in_socket.push_back(message);
-    if (is_eager()) ++connection.left;
-    flow_on(connection);
-  }
-  offer_send(task.connection);
-  return {task.connection, task.receives, message};
+  fabric_.redirect(connections_[id].routes.network, route);
+  connections_[id].routes.network = route;
 }
 
 }  // namespace collsim

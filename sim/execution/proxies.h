@@ -2,13 +2,13 @@
 
 #include <cstdint>
 #include <deque>
-#include <optional>
+#include <span>
 #include <vector>
 
 #include "sim/cost/calibration.h"
+#include "sim/execution/event_tags.h"
 #include "sim/execution/timeline.h"
 #include "sim/fabric/fabric.h"
-#include "sim/topologies/topology.h"
 
 namespace collsim {
 
@@ -21,97 +21,85 @@ struct Message {
 
 using ProxyId = std::uint32_t;
 
+/// What the messages of a connection load, and how many fit into the buffer at either end. The
+/// network thread of a rank is a resource of the fabric, of network_thread_capacity.
+struct ProxyRoutes {
+  FifoId fifo = no_fifo;
+  RouteId network = 0;
+  RouteId sender = 0;    ///< the sender's thread
+  RouteId receiver = 0;  ///< the receiver's thread
+  std::uint32_t slots = 0;
+};
+
+/// A thread's work counts in nanoseconds, of which it does so many a second.
+inline constexpr BytesPerSecond network_thread_capacity{1e9};
+
 /// The CPU threads that carry slices over a network, one a rank, and the connections that they
 /// serve (NCCL src/proxy.cc, src/transport/net.cc). A message of a connection goes through
 ///
 ///   the sender's buffer, its thread, the network, the receiver's thread, the receiver's buffer.
 ///
-/// A thread does one thing at a time, in the order in which things came up: the more connections a
-/// rank has, the longer each waits. Messages of one connection stay in order and are on the network
-/// one after the other. Both buffers have as many slots, a slice each.
+/// A thread polls its connections in turn: those that have something to do share its time. It posts
+/// a message and looks after it while the bytes are on the network, so that a message keeps both
+/// threads and the network busy at once, and is over when all three are. Messages of one connection
+/// go one after the other. Both buffers have as many slots, a slice each; a message waits for a
+/// slot at the receiver.
 ///
 /// Sockets (ProxyConstants::socket > 0) take what their buffers hold, whether or not the receiver
-/// has room: the sender's slot is free as soon as the socket has the message. Without (RDMA) a
-/// message waits for a slot at the receiver, and its own is free when it has arrived.
+/// has room; the receiver's thread takes a message from its socket when all of it is there.
 ///
 /// The owner calls in when something has happened, and hears of what is over by return.
 class Proxies {
  public:
-  /// Both must outlive it. `overhead`: bytes on the network per byte of data.
-  Proxies(const ProxyConstants& cost, double overhead, Fabric& fabric)
-      : cost_(cost), overhead_(overhead), fabric_(fabric) {}
-
-  /// A connection whose messages take `route`; its flows carry `flow`, the threads' timers
-  /// `timers[rank]`.
-  ProxyId add(Rank sender, Rank receiver, RouteId route, std::uint32_t slots, EventTag flow);
-  /// Sets the tag that timers of a rank's thread carry.
-  void set_timer(Rank rank, EventTag timer);
+  /// `cost` and `fabric` must outlive it. `overhead`: bytes on the network per byte of data.
+  Proxies(const ProxyConstants& cost, double overhead, Fabric& fabric,
+          std::span<const ProxyRoutes> routes);
 
   /// Whether a slot of the sender's buffer is free after `taken` slices have taken one.
   bool has_slot(ProxyId id, std::uint32_t taken) const {
-    return taken < connections_[id].left + connections_[id].slots;
+    return taken < connections_[id].left + connections_[id].routes.slots;
   }
   /// The thread block has put a slice into the sender's buffer.
   void hand_over(ProxyId id, const Message& message);
-  /// The connection's flow has ended: the message that has left.
+  /// A flow of what carries the connection's message has ended: whether the message has left.
+  bool end_part(ProxyId id) { return --connections_[id].parts == 0; }
+  /// The message that has left, whose slot at the sender is free.
   Message leave(ProxyId id);
-  /// The message is at the receiver's end of the network.
-  void reach(ProxyId id, const Message& message);
+  /// The message is at the receiver's end of the network: whether it is in the receiver's buffer.
+  /// Else its thread has yet to take it from the socket.
+  bool reach(ProxyId id, const Message& message);
+  /// The receiver's thread has taken this message.
+  Message take(ProxyId id);
   /// The receiving thread block is done with a slice.
   void free_slot(ProxyId id);
   void redirect(ProxyId id, RouteId route);
 
-  /// What a thread was at when its timer rang.
-  struct Done {
-    ProxyId connection;
-    bool received;  ///< else sent
-    Message message;
-  };
-  Done finish_task(Rank rank);
-  /// Slots of the sender are free when the socket has the message; else when it has left.
-  bool is_eager() const { return cost_.socket.count > 0; }
-
  private:
   struct Connection {
-    Rank sender = 0;
-    Rank receiver = 0;
-    RouteId route = 0;
-    EventTag flow = 0;
-    std::uint32_t slots = 0;
-    std::deque<Message> buffered;   // the sender's thread has not done with them
-    std::deque<Message> in_socket;  // the first is on the network, where `flows`
-    std::deque<Message> reached;    // the receiver's thread has not done with them
-    double unreceived = 0;          // bytes that the sender's thread is done with
-    std::uint32_t left = 0;         // slices whose slot at the sender is free again
-    std::uint32_t begun = 0;        // slices sent or received, for which the receiver has room
-    std::uint32_t freed = 0;        // slices whose slot at the receiver is free again
-    bool sending = false;
-    bool receiving = false;
-    bool flows = false;
-  };
-  struct Task {
-    ProxyId connection;
-    bool receives;
-  };
-  struct Thread {
-    std::deque<Task> tasks;  // the first is what it is at
-    EventTag timer = 0;
+    ProxyRoutes routes;
+    std::deque<Message> buffered;  // the first is under way, where `parts` is not 0
+    std::deque<Message> reached;   // in the socket; the first is taken, where `taking`
+    double unreceived = 0;         // bytes in the sockets or under way to them
+    std::uint32_t parts = 0;       // flows of the message that is under way
+    std::uint32_t left = 0;        // slices whose slot at the sender is free again
+    std::uint32_t begun = 0;       // slices sent or received, for which the receiver has room
+    std::uint32_t freed = 0;       // slices whose slot at the receiver is free again
+    bool taking = false;
   };
 
+  bool has_sockets() const { return cost_.socket.count > 0; }
   double on_network(const Message& message) const {
     return overhead_ * static_cast<double>(message.bytes);
   }
-  void offer_send(ProxyId id);
-  void offer_receive(ProxyId id);
-  void flow_on(Connection& connection);
-  void add_task(Rank rank, const Task& task);
-  void begin_task(Rank rank);
+  static bool take_room(Connection& connection);
+  void offer_send(Connection& connection);
+  void offer_receive(Connection& connection);
+  void keep_busy(RouteId thread, double seconds, EventTag flow);
 
   const ProxyConstants& cost_;
   const double overhead_;
   Fabric& fabric_;
   std::vector<Connection> connections_;
-  std::vector<Thread> threads_;  // by rank
 };
 
 }  // namespace collsim

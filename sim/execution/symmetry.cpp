@@ -135,6 +135,7 @@ class CallColours {
 
  private:
   void leave_out_resources();
+  void load_by_proxies(std::vector<double>& load) const;
   std::vector<double> min_capacities() const;
   std::vector<double> max_of_fifos() const;
   void colour_resources();
@@ -173,9 +174,22 @@ void CallColours::leave_out_resources() {
       load[resource] = unlimited.value;
     }
   }
+  load_by_proxies(load);
   constexpr double rounding = 1e-9;
   for (std::size_t i = 0; i < load.size(); ++i) {
     left_out_.push_back(!(capacities[i] < unlimited) || load[i] * (1 + rounding) < least[i]);
+  }
+}
+
+/// Each connection has a message on the network at once, and keeps both threads busy with it.
+void CallColours::load_by_proxies(std::vector<double>& load) const {
+  for (const ProxyRoutes& proxy : layout_.proxies) {
+    for (const ResourceId resource : draft_.route(proxy.network)) load[resource] = unlimited.value;
+    for (const RouteId thread : {proxy.sender, proxy.receiver}) {
+      for (const ResourceId resource : draft_.route(thread)) {
+        load[resource] += network_thread_capacity.value;
+      }
+    }
   }
 }
 
@@ -224,7 +238,7 @@ void CallColours::colour_resources() {
 void CallColours::colour_fifos() {
   for (const Fifo& fifo : layout_.fifos) {
     const Colour latency = mix(mix(Colour{2}, colour_of(fifo.alpha.value)), Colour{fifo.credits});
-    fifos_.push_back(mix(latency, Colour{fifo.route_is_free}));
+    fifos_.push_back(mix(latency, Colour{fifo.route_is_free} + 2 * Colour{fifo.proxy.has_value()}));
   }
 }
 
@@ -294,6 +308,9 @@ void CallColours::for_each_tie(const Tie& tie) const {
   constexpr Colour received_by = 6;
   constexpr Colour stores = 8;
   constexpr Colour beside = 10;
+  constexpr Colour carries = 12;
+  constexpr Colour sent_by_thread = 14;
+  constexpr Colour received_by_thread = 16;
   const std::size_t first_fifo = layout_.workers.size();
   const std::size_t first_resource = first_fifo + layout_.fifos.size();
   for (std::size_t i = 0; i < layout_.fifos.size(); ++i) {
@@ -303,6 +320,15 @@ void CallColours::for_each_tie(const Tie& tie) const {
     }
     if (fifo.sender != no_worker) tie(first_fifo + i, fifo.sender, sent_by);
     if (fifo.receiver != no_worker) tie(first_fifo + i, fifo.receiver, received_by);
+  }
+  for (const ProxyRoutes& proxy : layout_.proxies) {
+    for (const auto& [route, colour] :
+         {std::pair{proxy.network, carries}, std::pair{proxy.sender, sent_by_thread},
+          std::pair{proxy.receiver, received_by_thread}}) {
+      for (const ResourceId resource : draft_.route(route)) {
+        if (!left_out_[resource]) tie(first_fifo + proxy.fifo, first_resource + resource, colour);
+      }
+    }
   }
   for (std::size_t i = 0; i < layout_.workers.size(); ++i) {
     const Worker& worker = layout_.workers[i];
@@ -443,8 +469,7 @@ bool may_fold(const Execution& execution) {
 
 std::optional<Symmetry> symmetry_of(const Execution& execution, const CallLayout& layout,
                                     const FabricDraft& draft) {
-  const bool are_seen = draft.bursts() || !layout.fifo_of_proxy.empty();
-  if (layout.workers.empty() || are_seen || !may_fold(execution)) return std::nullopt;
+  if (layout.workers.empty() || draft.bursts() || !may_fold(execution)) return std::nullopt;
   const std::vector<ChannelChunking> cuts = cuts_of(execution.plan, execution.partition);
   CallColours colours(execution, layout, draft, cuts);
   if (!colours.refine()) return std::nullopt;
@@ -475,12 +500,23 @@ void append_one_of_each_class(std::vector<FifoId>& list, std::span<const FifoId>
 void fold_fifos(CallLayout& folded, const CallLayout& layout, const Symmetry& symmetry,
                 const FabricDraft& draft, Fabric& fabric) {
   const ClassesOf& classes = symmetry.fifos;
+  const auto fold_route = [&](RouteId route, std::uint32_t members) {
+    return fabric.add_folded_route(folded_route(draft.route(route), members, symmetry.resources));
+  };
   for (std::size_t i = 0; i < classes.size.size(); ++i) {
     Fifo fifo = layout.fifos[classes.first_member[i]];
-    fifo.route = fabric.add_folded_route(
-        folded_route(draft.route(fifo.route), classes.size[i], symmetry.resources));
+    fifo.route = fold_route(fifo.route, classes.size[i]);
     if (fifo.sender != no_worker) fifo.sender = symmetry.workers.of[fifo.sender];
     if (fifo.receiver != no_worker) fifo.receiver = symmetry.workers.of[fifo.receiver];
+    if (fifo.proxy) {
+      ProxyRoutes proxy = layout.proxies[*fifo.proxy];
+      proxy.fifo = static_cast<FifoId>(i);
+      for (RouteId* route : {&proxy.network, &proxy.sender, &proxy.receiver}) {
+        *route = fold_route(*route, classes.size[i]);
+      }
+      fifo.proxy = static_cast<ProxyId>(folded.proxies.size());
+      folded.proxies.push_back(proxy);
+    }
     folded.fifos.push_back(fifo);
   }
   folded.fifo_of = classes.of;

@@ -21,8 +21,8 @@ struct ClassesOf {
 /// The coarsest equitable partition of a call: two workers are of one class if they do the same at
 /// the same cost and their FIFOs lead, class by class, to the same; two FIFOs if they are used at
 /// the same places of programs of one class each, take as long and load the same classes of
-/// resources; two resources if they are as wide and are loaded by as many FIFOs of each class.
-/// Whatever one does, all of its class do at the same instant.
+/// resources, network threads among them; two resources if they are as wide and are loaded by as
+/// many FIFOs of each class. Whatever one does, all of its class do at the same instant.
 struct Symmetry {
   ClassesOf workers;
   ClassesOf fifos;
@@ -36,7 +36,7 @@ struct Symmetry {
 bool may_fold(const Execution& execution);
 
 /// Nothing where a call has no symmetry that is worth it, or where equals would not stay equal or
-/// must be seen one by one: not may_fold(), proxies, bursts, chunks of unequal size, and links on
+/// must be seen one by one: not may_fold(), bursts, chunks of unequal size, and links on
 /// which equals contend (who comes first at an instant gets more; not so where everybody sends to
 /// everybody).
 ///

@@ -36,6 +36,16 @@ class Call {
   }
 
   Wiring& wiring() { return wiring_; }
+  /// Network threads carry all messages, into sockets or from memory to memory.
+  void use_proxies(Bytes socket = {}) {
+    for (std::vector<Wire>& channel : wiring_.wires) {
+      for (Wire& wire : channel) std::swap(wire.resources, wire.network);
+    }
+    cost_.proxy.send = microseconds(0.7);
+    cost_.proxy.receive = microseconds(0.4);
+    cost_.proxy.copy = gigabytes_per_second(9);
+    cost_.proxy.socket = socket;
+  }
   Calibration& cost() { return cost_; }
   MachineEvents& events() { return events_; }
 
@@ -159,6 +169,14 @@ TEST(symmetry, equal_channels_load_a_port_together) {
   }
 }
 
+TEST(symmetry, a_thread_belongs_to_its_rank) {
+  for (const std::uint32_t channels : {1U, 3U}) {
+    Call call(all_reduce("ring", 6, channels), std::int64_t{6} * 4 * 1000 * channels);
+    call.use_proxies();
+    EXPECT_EQ(call.classes(), 1U);
+  }
+}
+
 TEST(symmetry, every_algorithm_ends_as_if_nothing_were_folded) {
   for (const std::string& algorithm : algorithm_names(Collective::all_reduce)) {
     for (const Rank ranks : {2U, 4U, 6U, 8U, 12U, 16U}) {
@@ -173,6 +191,14 @@ TEST(symmetry, every_algorithm_ends_as_if_nothing_were_folded) {
         call.events() = {};
         call.events().changes = {{microseconds(2), {{1, gigabytes_per_second(7)}}}};
         call.classes();
+        for (const std::int64_t socket : {0, 1000}) {
+          Call carried(all_reduce(algorithm, ranks, channels),
+                       std::int64_t{960} * ranks * channels);
+          carried.use_proxies({socket});
+          carried.classes();
+          carried.events().changes = call.events().changes;
+          carried.classes();
+        }
       }
     }
   }
@@ -220,6 +246,8 @@ TEST(symmetry, random_round_plans_end_as_if_nothing_were_folded) {
     const std::uint32_t channels = plan.channels();
     Call call(std::move(plan), std::int64_t{4} * 60 * ranks * channels);
     if (call.classes() < ranks) ++folded;
+    call.use_proxies();
+    call.classes();
     call.events().late = {microseconds(1), microseconds(0), microseconds(1)};
     call.classes();
   }

@@ -103,7 +103,7 @@ const Wire* wire_from(const CompiledCall& call, const TimelineRecord& record, Ra
 }
 
 /// The time between a record and what it waited for that is latency. Where a proxy carries the
-/// message, most of that time its bytes are on the network.
+/// message, its bytes are on the network for the rest of that time.
 Seconds latency_before(const CompiledCall& call, const Timeline& timeline,
                        const TimelineRecord& record) {
   const TimelineRecord& before = timeline.records[record.caused_by];
@@ -112,10 +112,8 @@ Seconds latency_before(const CompiledCall& call, const Timeline& timeline,
   const Wire* wire = wire_from(call, record, before.rank);
   if (wire == nullptr || wire->network.empty()) return gap;
   const ProtocolConstants& cost = call.cost().of(call.protocol);
-  const ProxyConstants& proxy = call.cost().proxy;
-  const Seconds alpha =
-      wire->latency + message_alpha(cost, wire->kind, false) + proxy.send + proxy.receive;
-  return std::min(gap, alpha);
+  const Seconds alpha = wire->latency + message_alpha(cost, wire->kind, false);
+  return std::min(gap, alpha + Seconds{proxy_time(call.cost().proxy, 0, INFINITY, {})});
 }
 
 /// What of the time of a floor's busiest resource is the launch: that of one channel, and of calls
