@@ -9,10 +9,10 @@
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
-#include "tools/collsim/replay/job_trace.h"
 #include "tools/collsim/replay/replayed_step.h"
-#include "tools/collsim/replay/trace_summary.h"
 #include "tools/collsim/report/answer.h"
+#include "tools/collsim/traces/job_trace.h"
+#include "tools/collsim/traces/trace_summary.h"
 
 namespace collsim::command {
 

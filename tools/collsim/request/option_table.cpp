@@ -225,6 +225,9 @@ const OptionGroup recording_options{
         {"patience", "", text("TIME"),
          "how long a wait must last to be a hang: 90s (default: the call's own timeout)"},
         {"kernel-time", "", real(), "kernels take X times as long: 0.5 on GPUs twice as quick"},
+        {"host-time", "", real(), "the host takes X times as long to issue kernels"},
+        {"measured", "", texts("WHAT"),
+         "explain a measured step: 4.2s, a job's log, or traces of its ranks"},
         {"validate", "", text("FILE"), "compare with steps: FILE, `published` or `h100x2`"},
     },
 };
