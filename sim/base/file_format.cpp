@@ -24,8 +24,6 @@ std::string_view reader_of(FileKind kind) {
       return "`collsim diagnose` and `collsim validate`, which read recorded runs";
     case FileKind::trace:
       return "`collsim replay`, which reads traces of all ranks (Kineto, Chakra)";
-    case FileKind::steps:
-      return "`collsim train MACHINE --model NAME --measured FILE`, which explains measured steps";
     case FileKind::dump:
     case FileKind::log:
       return "`collsim hang`, which reads the dumps of all ranks";

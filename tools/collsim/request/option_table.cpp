@@ -219,7 +219,7 @@ const OptionGroup recording_options{
         {"list", "", flag(), "print the constants with meaning and value, and exit"},
         {"require", "", text("LIST", ""),
          "limits in percent: median=5,mean=12,p90=30,worst=60,bias=5; choice=95 is a minimum"},
-        {"compare", "", flag(), "what changed from the first log to the second"},
+        {"compare", "", flag(), "what changed from the first log, or run, to the second"},
         {"threshold", "", value_of<double>("X", 5, "5"), "percent that a time may change"},
         {"no-causes", "", flag(), "the verdict alone, without a search for causes"},
         {"patience", "", text("TIME"),

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "sim/yaml/yaml_reader.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/traces/trace_summary.h"
 #include "tools/collsim/train/step_options.h"
 
 namespace collsim::command {
@@ -31,23 +33,42 @@ constexpr double least_share = 0.01;
 constexpr double least_change = 0.01;
 /// Points between two values of a cause at which its likelihood is taken.
 constexpr std::size_t points_between = 16;
+/// Times of steps whose cause is not known, beside the prediction: all in between are as likely.
+constexpr double fastest_unknown = 0.2;
+constexpr double slowest_unknown = 30;
 
-double log_normal_density(double deviation, double spread) {
-  const double z = deviation / spread;
-  constexpr double log_root_of_two_pi = 0.9189385332046727;
-  return -0.5 * z * z - std::log(spread) - log_root_of_two_pi;
+bool is_exposed(const std::string& part) {
+  return part.starts_with("exposed");
 }
 
 /// Kernels, exposed calls, and waits with those for the host.
 std::array<double, 3> three_parts(const StepParts& parts) {
-  return {parts.kernels.value, parts.all_exposed().value, parts.waits.value + parts.host.value};
+  std::array<double, 3> sums{};
+  for (const auto& [name, time] : parts) {
+    sums[name == "kernels" ? 0 : is_exposed(name) ? 1 : 2] += time.value;
+  }
+  return sums;
+}
+
+double log_density(double deviation, double spread) {
+  const double z = deviation / spread;
+  constexpr double log_root_of_two_pi = 0.9189385332046727;
+  return -z * z / 2 - std::log(spread) - log_root_of_two_pi;
+}
+
+/// What is this share of the way from one step to another.
+StepParts between(const StepParts& one, const StepParts& other, double share) {
+  StepParts parts;
+  for (const auto& [name, time] : one) parts[name] += (1 - share) * time;
+  for (const auto& [name, time] : other) parts[name] += share * time;
+  return parts;
 }
 
 }  // namespace
 
-Seconds StepParts::all_exposed() const {
+Seconds time_of(const StepParts& parts) {
   Seconds sum;
-  for (const auto& [name, time] : exposed) sum += time;
+  for (const auto& [name, time] : parts) sum += time;
   return sum;
 }
 
@@ -60,39 +81,85 @@ StepParts parts_of(const StepPrediction& step, const TrainingSetup& setup,
   };
   const double layers = static_cast<double>(setup.microbatches() * setup.model.layers) /
                         static_cast<double>(setup.pipeline);
-  const Seconds host =
-      layers * (late(layer.all.forward, false) + late(layer.all.backward + again, true));
-  StepParts parts;
-  parts.time = step.time;
-  parts.host = std::min(step.computes, host);
-  parts.kernels = step.computes - parts.host;
-  parts.waits = step.waits;
-  parts.exposed = step.exposed;
+  const Seconds host = std::min(step.computes, layers * (late(layer.all.forward, false) +
+                                                         late(layer.all.backward + again, true)));
+  StepParts parts{{"kernels", step.computes - host}, {"waits", step.waits}};
+  if (host.value > 0) parts["host"] = host;
+  for (const auto& [name, time] : step.exposed) parts["exposed " + name] = time;
   return parts;
 }
 
-double log_likelihood(const MeasuredStep& measured, const StepParts& predicted,
+StepParts parts_of_traces(const std::vector<RankTrace>& traces, const CallName& name_of) {
+  const TraceSummary summary = summarize(traces);
+  const TraceAlignment alignment = align(traces);
+  StepParts parts;
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    const RankSummary& rank = summary.ranks[i];
+    const double step = rank.steps > 0 ? rank.step_us : rank.span_us;
+    // The mean of the ranks, in seconds, of a step of all the trace.
+    const double scale =
+        microseconds(step / std::max(1.0, rank.span_us)).value / static_cast<double>(traces.size());
+    const std::vector<JobSpan> moving = moving_spans(traces[i], alignment.waits[i]);
+    std::map<std::string, std::vector<JobSpan>> by_name;
+    for (std::size_t call = 0; call < moving.size(); ++call) {
+      by_name[name_of(traces[i], traces[i].calls[call])].push_back(moving[call]);
+    }
+    std::vector<JobSpan> counted = traces[i].compute;
+    double waits = rank.span_us - rank.compute_us;
+    parts["kernels"] += Seconds{scale * rank.compute_us};
+    for (auto& [name, spans] : by_name) {
+      const double exposed = time_outside(spans, counted);
+      counted.insert(counted.end(), spans.begin(), spans.end());
+      parts[name] += Seconds{scale * exposed};
+      waits -= exposed;
+    }
+    parts["waits"] += Seconds{scale * waits};
+  }
+  return parts;
+}
+
+Table part_table(const StepParts& one, const StepParts& other, const std::string& first_title,
+                 const std::string& second_title) {
+  constexpr double milliseconds = 1e3;
+  std::set<std::string> names;
+  for (const StepParts* const parts : {&one, &other}) {
+    for (const auto& [name, time] : *parts) names.insert(name);
+  }
+  names.erase("step");
+  Table table;
+  const auto add_row = [&](const std::string& name, const auto& of) {
+    NewRow add(table);
+    add({"part", "part"}, name);
+    add({first_title + "_ms", first_title, "(ms)"}, of(one));
+    add({second_title + "_ms", second_title, "(ms)"}, of(other));
+  };
+  add_row("step", [&](const StepParts& parts) { return milliseconds * time_of(parts).value; });
+  for (const std::string& name : names) {
+    add_row(name, [&](const StepParts& parts) {
+      if (parts.contains("step")) return Record();
+      const auto found = parts.find(name);
+      return Record(found == parts.end() ? 0.0 : milliseconds * found->second.value);
+    });
+  }
+  return table;
+}
+
+double log_likelihood(const StepParts& measured, const StepParts& predicted,
                       const StepRange& range) {
   const double middle = std::sqrt(range.low * range.high);
   const double spread = std::log(range.high / range.low) / (2 * deviations_of_p90);
-  const double time = measured.parts.time.value;
-  if (!measured.has_parts) {
-    return log_normal_density(std::log(time / (middle * predicted.time.value)), spread);
+  const double time = time_of(measured).value;
+  if (measured.contains("step")) {
+    return log_density(std::log(time / (middle * time_of(predicted).value)), spread);
   }
-  const auto had = three_parts(measured.parts);
+  const auto had = three_parts(measured);
   const auto said = three_parts(predicted);
   double sum = 0;
   for (std::size_t i = 0; i < had.size(); ++i) {
     const double share = std::max(least_share, had[i] / time);
-    sum += log_normal_density((had[i] - middle * said[i]) / time, spread * std::sqrt(share));
+    sum += log_density((had[i] - middle * said[i]) / time, spread * std::sqrt(share));
   }
   return sum;
-}
-
-double log_likelihood_of_unknown(const MeasuredStep& measured) {
-  constexpr double fastest = 0.2;
-  constexpr double slowest = 30;
-  return measured.has_parts ? 0 : -std::log(std::log(slowest / fastest));
 }
 
 po::variables_map parse_step(std::span<const std::string> args) {
@@ -102,179 +169,116 @@ po::variables_map parse_step(std::span<const std::string> args) {
 
 namespace {
 
-/// A row of models/data/step-causes.yaml.
-struct CauseRow {
-  std::string text;
-  std::string options;
-  std::string check;
-  std::vector<double> values{};
-  bool whole = false;  ///< values between the listed ones are none
-};
-
-std::vector<CauseRow> load_causes() {
-  constexpr double most = 1000;
-  std::vector<CauseRow> rows;
-  for (const YamlValue& each : load_yaml(shipped_file("step-causes", "models/data"), "step-causes")
-                                   .mapping({"causes"})
-                                   .at("causes")
-                                   .sequence()) {
-    const YamlMapping keys = each.mapping({"text", "options", "values", "whole", "check"});
-    CauseRow row{keys.at("text").string(), keys.at("options").string(), keys.at("check").string()};
-    if (const auto values = keys.find("values")) {
-      for (const YamlValue& value : values->sequence()) row.values.push_back(value.fraction(most));
-    }
-    const auto whole = keys.find("whole");
-    row.whole = whole && whole->boolean();
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
 /// A text with a value in the place of {}, with two digits.
-std::string with_value(const std::string& text, double value) {
+std::string with_value(std::string text, double value) {
   const std::size_t at = text.find("{}");
-  if (at == std::string::npos) return text;
-  return fmt::format("{}{:.2g}{}", text.substr(0, at), value, text.substr(at + 2));
+  return at == std::string::npos ? text : text.replace(at, 2, fmt::format("{:.2g}", value));
 }
 
-/// The step that a command asks about, and whether it fits into memory; nothing where it cannot be.
-struct AskedStep {
-  StepParts parts{};
-  bool fits = true;
-};
-std::optional<AskedStep> ask(std::span<const std::string> args, const std::string& added) {
+/// The step that a command asks about with options added; nothing where it cannot be.
+std::optional<StepParts> ask(std::span<const std::string> args, const std::string& added) {
   std::vector<std::string> all(args.begin(), args.end());
   for (std::string& word : split(added, ' ')) all.push_back(std::move(word));
   try {
     const po::variables_map values = parse_step(all);
-    const std::string name = values["subject"].as<std::string>();
-    const PlacedMachine placed = machine_of_step(values, name);
-    const MachineCalls calls = calls_of_step(values, placed);
-    StepMachine machine(calls, kernels_of_step(values));
+    const PlacedMachine placed = machine_of_step(values, values["subject"].as<std::string>());
+    StepMachine machine(calls_of_step(values, placed), kernels_of_step(values));
     const TrainingSetup setup = read_setup(values, machine.gpus());
-    const StepPrediction step = machine.predict(setup, read_straggler(values, machine.gpus()));
-    return AskedStep{parts_of(step, setup, machine.kernels()), step.fits};
+    return parts_of(machine.predict(setup, read_straggler(values, machine.gpus())), setup,
+                    machine.kernels());
   } catch (const InputError&) {  // options that the machine or the layout cannot have
     return std::nullopt;
   }
 }
 
-Seconds between(Seconds one, Seconds other, double share) {
-  return (1 - share) * one + share * other;
-}
-
-StepParts between(const StepParts& one, const StepParts& other, double share) {
-  StepParts parts{between(one.time, other.time, share), between(one.kernels, other.kernels, share),
-                  between(one.host, other.host, share), between(one.waits, other.waits, share)};
-  for (const auto& [name, time] : one.exposed) {
-    const auto found = other.exposed.find(name);
-    parts.exposed[name] =
-        between(time, found == other.exposed.end() ? Seconds{} : found->second, share);
-  }
-  return parts;
-}
-
-/// How likely a cause makes what was measured, over all of its values, and with the best one.
-struct CauseLikelihood {
-  double log_mean = 0;
-  double log_best = 0;
-  double value = 0;  ///< the best one
-  StepParts parts{};
+/// A cause with its likeliest value, and the logarithm of its weight and likelihood over all
+/// values.
+struct WeighedCause {
+  StepCause cause{};
+  double log = 0;
+  double weight = 1;
 };
 
-/// Adds up likelihoods of points that are equally likely beforehand.
-class PointSum {
- public:
-  void add(double log_likelihood, double value, StepParts parts) {
-    logs_.push_back(log_likelihood);
-    if (logs_.size() > 1 && log_likelihood <= best_.log_best) return;
-    best_ = {0, log_likelihood, value, std::move(parts)};
-  }
-  CauseLikelihood take() {
-    double sum = 0;
-    for (const double each : logs_) sum += std::exp(each - best_.log_best);
-    best_.log_mean = best_.log_best + std::log(sum / static_cast<double>(logs_.size()));
-    return std::move(best_);
-  }
-
- private:
-  std::vector<double> logs_;
-  CauseLikelihood best_;
-};
-
-bool is_another(const StepParts& parts, const StepParts& predicted) {
-  return std::abs(parts.time.value / predicted.time.value - 1) > least_change;
-}
-
-/// Nothing where the cause cannot be on that machine, or changes nothing.
-std::optional<CauseLikelihood> likelihood_of(const CauseRow& row, const MeasuredStep& measured,
-                                             std::span<const std::string> args,
-                                             const AskedStep& predicted, const StepRange& range) {
-  std::vector<std::pair<double, StepParts>> steps;
-  bool any = false;
-  for (const double value : row.values.empty() ? std::vector<double>{0} : row.values) {
-    auto step = ask(args, with_value(row.options, value));
-    if (!step || (predicted.fits && !step->fits)) return std::nullopt;
-    any = any || is_another(step->parts, predicted.parts);
-    steps.emplace_back(value, std::move(step->parts));
-  }
-  if (!any) return std::nullopt;
-  PointSum sum;
-  const auto add = [&](double value, StepParts parts) {
-    const double log = log_likelihood(measured, parts, range);
-    sum.add(log, value, std::move(parts));
+/// The cause of a row of the file. Nothing where it cannot be, changes nothing, or the command has
+/// its option already; settings of NCCL are many.
+std::optional<WeighedCause> weigh(const YamlValue& row, const StepParts& measured,
+                                  std::span<const std::string> args, const StepParts& predicted,
+                                  const StepRange& range) {
+  const YamlMapping keys =
+      row.mapping({"text", "options", "values", "whole", "weight", "unless", "check"});
+  const std::string options = keys.at("options").string();
+  const std::string first = options.substr(0, options.find(' '));
+  const auto is_said = [&](const std::string& option) {
+    return std::find(args.begin(), args.end(), option) != args.end();
   };
-  for (std::size_t i = 0; i + 1 < steps.size() && !row.whole; ++i) {
-    const auto& [from, one] = steps[i];
-    const auto& [to, other] = steps[i + 1];
-    for (std::size_t point = 0; point < points_between; ++point) {
-      const double share = static_cast<double>(point) / static_cast<double>(points_between);
-      add(from * std::pow(to / from, share), between(one, other, share));
+  if ((first != "--env" && is_said(first)) || is_said(keys.string_or("unless", ""))) return {};
+  std::vector<double> values{1};
+  if (const auto listed = keys.find("values")) {
+    values.clear();
+    constexpr double most = 1000;
+    for (const YamlValue& value : listed->sequence()) values.push_back(value.fraction(most));
+  }
+  std::vector<StepParts> steps;
+  bool changes = false;
+  for (const double value : values) {
+    auto step = ask(args, with_value(options, value));
+    if (!step) return {};
+    const double ratio = time_of(*step).value / time_of(predicted).value;
+    changes = changes || std::abs(ratio - 1) > least_change;
+    steps.push_back(std::move(*step));
+  }
+  if (!changes) return {};
+  std::vector<double> logs;
+  WeighedCause best;
+  const auto add = [&](double value, StepParts parts) {
+    logs.push_back(log_likelihood(measured, parts, range));
+    if (logs.back() < *std::max_element(logs.begin(), logs.end())) return;
+    best.cause = {with_value(keys.at("text").string(), value), with_value(options, value),
+                  keys.at("check").string(), 0, std::move(parts)};
+  };
+  const std::size_t points = keys.find("whole") ? 1 : points_between;
+  for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
+    for (std::size_t point = 0; point < points; ++point) {
+      const double share = static_cast<double>(point) / static_cast<double>(points);
+      add(values[i] * std::pow(values[i + 1] / values[i], share),
+          between(steps[i], steps[i + 1], share));
     }
   }
-  if (steps.size() == 1 || row.whole) {
-    for (auto& [value, parts] : steps) add(value, std::move(parts));
-  }
-  return sum.take();
-}
-
-/// Whether the command already says that; settings of NCCL are many.
-bool is_said(std::span<const std::string> args, const std::string& options) {
-  const std::string first = options.substr(0, options.find(' '));
-  if (first == "--env") return false;
-  return std::any_of(args.begin(), args.end(), [&](const std::string& each) {
-    return each == first || each.starts_with(first + "=");
-  });
+  add(values.back(), std::move(steps.back()));
+  const double most = *std::max_element(logs.begin(), logs.end());
+  double sum = 0;
+  for (const double log : logs) sum += std::exp(log - most);
+  best.weight = static_cast<double>(keys.integer_or("weight", 1, 100, 1));
+  best.log = most + std::log(best.weight * sum / static_cast<double>(logs.size()));
+  return best;
 }
 
 }  // namespace
 
-std::vector<StepCause> weigh_causes(const MeasuredStep& measured, std::span<const std::string> args,
+std::vector<StepCause> weigh_causes(const StepParts& measured, std::span<const std::string> args,
                                     const StepParts& predicted, const StepRange& range) {
-  std::vector<StepCause> causes;
-  std::vector<double> logs{log_likelihood(measured, predicted, range),
-                           log_likelihood_of_unknown(measured)};
-  causes.push_back({"as predicted", "", "", 0, predicted});
-  causes.push_back({"something else", "", "input, checkpoints, another layout or batch", 0, {}});
-  const AskedStep asked = ask(args, "").value_or(AskedStep{predicted});
-  for (const CauseRow& row : load_causes()) {
-    if (is_said(args, row.options)) continue;
-    auto found = likelihood_of(row, measured, args, asked, range);
-    if (!found) continue;
-    logs.push_back(found->log_mean);
-    causes.push_back({with_value(row.text, found->value), with_value(row.options, found->value),
-                      row.check, 0, std::move(found->parts)});
+  const double unknown =
+      measured.contains("step") ? -std::log(std::log(slowest_unknown / fastest_unknown)) : 0;
+  std::vector<WeighedCause> all{
+      {{"as predicted", "", "", 0, predicted}, log_likelihood(measured, predicted, range)},
+      {{"what is not listed", "", "input, checkpoints, another batch or layout", 0, {}}, unknown}};
+  const YamlMapping file =
+      load_yaml(shipped_file("step-causes", "models/data"), "step-causes").mapping({"causes"});
+  for (const YamlValue& row : file.at("causes").sequence()) {
+    if (auto cause = weigh(row, measured, args, predicted, range)) all.push_back(std::move(*cause));
   }
-  logs.front() += std::log(static_cast<double>(causes.size() - 1));
-  const double most = *std::max_element(logs.begin(), logs.end());
+  double others = -all.front().weight;
+  for (const WeighedCause& each : all) others += each.weight;
+  all.front().log += std::log(others);
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.log > b.log; });
   double sum = 0;
-  for (const double log : logs) sum += std::exp(log - most);
-  for (std::size_t i = 0; i < causes.size(); ++i) {
-    causes[i].probability = std::exp(logs[i] - most) / sum;
+  for (const WeighedCause& each : all) sum += std::exp(each.log - all.front().log);
+  std::vector<StepCause> causes;
+  for (WeighedCause& each : all) {
+    causes.push_back(std::move(each.cause));
+    causes.back().probability = std::exp(each.log - all.front().log) / sum;
   }
-  std::stable_sort(causes.begin(), causes.end(), [](const StepCause& a, const StepCause& b) {
-    return a.probability > b.probability;
-  });
   return causes;
 }
 

@@ -1,16 +1,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <ostream>
-#include <set>
+#include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "sim/base/input_error.h"
+#include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/report/answer.h"
+#include "tools/collsim/traces/trace_summary.h"
 #include "tools/collsim/train/step_explanation.h"
-#include "tools/collsim/train/step_measurement.h"
+#include "tools/collsim/train/step_log.h"
 #include "tools/collsim/train/step_options.h"
 #include "tools/collsim/train/step_report.h"
 
@@ -21,70 +22,112 @@ namespace po = boost::program_options;
 namespace {
 
 constexpr double milliseconds = 1e3;
-constexpr double in_percent = 100;
 /// Causes that are less likely are left to programs.
 constexpr double least_shown = 0.01;
 
-/// Where a measured step lies beside its prediction and the range of that.
-std::string verdict_of(double ratio, const StepRange& range) {
-  if (ratio > range.high) return "slow";
-  return ratio < range.low ? "fast" : "as expected";
-}
+/// What a person has of a measured step: its time, a job's log, or traces of its ranks.
+struct Measurement {
+  std::string name{};
+  std::optional<Seconds> time{};
+  std::optional<StepLog> log{};
+  std::vector<RankTrace> traces{};
+};
 
-std::string verdict_words(double ratio, const StepRange& range) {
-  return fmt::format(
-      "{}: the step takes {:.2f} times as long as predicted; 8 of 10 such steps took {:g} to {:g} "
-      "times as long",
-      verdict_of(ratio, range), ratio, range.low, range.high);
-}
-
-void add_part(const std::string& name, Seconds predicted, const Record& measured, Table& table) {
-  NewRow add(table);
-  add({"part", "part"}, name);
-  add({"predicted_ms", "predicted", "(ms)", 1}, milliseconds * predicted.value);
-  add({"measured_ms", "measured", "(ms)", 1}, measured);
-}
-
-/// The measured step beside the predicted one, part by part.
-Table part_table(const MeasuredStep& measured, const StepParts& predicted) {
-  Table table;
-  const auto had = [&](Seconds time) {
-    return measured.has_parts ? Record(milliseconds * time.value) : Record();
-  };
-  add_part("step", predicted.time, milliseconds * measured.parts.time.value, table);
-  add_part("kernels", predicted.kernels, had(measured.parts.kernels), table);
-  std::set<std::string> names;
-  for (const auto* const parts : {&predicted, &measured.parts}) {
-    for (const auto& [name, time] : parts->exposed) names.insert(name);
+Measurement read_measurement(const std::vector<std::string>& what) {
+  Measurement measurement{std::filesystem::path(what.front()).filename()};
+  for (const std::string& text : what) {
+    if (!std::filesystem::exists(text) && what.size() == 1) {
+      measurement.time = quantity_above_0("measured", text, parse_time);
+    } else if (is_job_trace(text)) {
+      measurement.traces.push_back(read_job_trace(text));
+    } else if (what.size() == 1) {
+      measurement.log = read_step_log(read_text_file(text, "a time, such as 4.2s, or a log"));
+    } else {
+      throw InputError(fmt::format("--measured: '{}'", text),
+                       "a time, such as 4.2s, one log, or traces of several ranks");
+    }
   }
-  const auto of = [](const StepParts& parts, const std::string& name) {
-    const auto found = parts.exposed.find(name);
-    return found == parts.exposed.end() ? Seconds{} : found->second;
-  };
-  for (const std::string& name : names) {
-    add_part(fmt::format("exposed {}", name), of(predicted, name), had(of(measured.parts, name)),
-             table);
+  sort_by_rank(measurement.traces);
+  return measurement;
+}
+
+/// The arguments, with options of the layout that only the log says.
+std::vector<std::string> with_layout(const Measurement& measurement,
+                                     std::span<const std::string> args) {
+  std::vector<std::string> all(args.begin(), args.end());
+  if (!measurement.log) return all;
+  for (const auto& [option, value] : measurement.log->layout) {
+    if (std::find(args.begin(), args.end(), option) == args.end()) {
+      all.insert(all.end(), {option, value});
+    }
   }
-  add_part("waits (bubbles, the host)", predicted.waits + predicted.host,
-           had(measured.parts.waits + measured.parts.host), table);
-  return table;
+  return all;
+}
+
+/// The layout's communicator that has as many ranks, as far apart; else the trace's own name.
+std::string name_in_layout(const RankTrace& trace, const TracedCall& call,
+                           const TrainingSetup& setup) {
+  const auto found = trace.communicators.find(call.communicator);
+  const bool named = found != trace.communicators.end() && found->second.size() > 1;
+  const std::int64_t stride = named ? found->second[1] - found->second[0] : 0;
+  const std::int64_t replicas = setup.data * setup.context;
+  const auto is = [&](std::int64_t ranks, std::int64_t apart) {
+    return ranks > 1 && call.ranks == ranks && (!named || stride == apart);
+  };
+  if (!call.messages.empty() && setup.pipeline > 1) return "exposed pp";
+  if (is(setup.tensor, 1)) return "exposed tp";
+  return "exposed " + (is(replicas, setup.tensor) ? "dp" : call.communicator);
+}
+
+/// The measured step, and in words what was measured.
+std::pair<StepParts, std::string> measured_step(const Measurement& measurement,
+                                                const TrainingSetup& setup) {
+  if (measurement.time) return {{{"step", *measurement.time}}, "as given"};
+  if (!measurement.log) {
+    const auto name_of = [&](const RankTrace& trace, const TracedCall& call) {
+      return name_in_layout(trace, call, setup);
+    };
+    const bool marked = !measurement.traces.front().steps.empty();
+    return {parts_of_traces(measurement.traces, name_of),
+            fmt::format("{}{}{}", measurement.name,
+                        measurement.traces.size() > 1 ? " and the other ranks" : "",
+                        marked ? "" : ", all of which counts as a step: it marks none")};
+  }
+  const std::vector<Seconds> times = step_times(*measurement.log, setup);
+  const auto at = [&](std::size_t tenths) {
+    return milliseconds * times[tenths * (times.size() - 1) / 10].value;
+  };
+  std::string words = fmt::format("{} ({})", measurement.name, measurement.log->software);
+  if (times.size() > 1) {
+    words +=
+        fmt::format(", {} lines, 8 of 10 from {:.1f} to {:.1f} ms", times.size(), at(1), at(9));
+  }
+  return {{{"step", Seconds{at(5) / milliseconds}}}, words};
 }
 
 Table cause_table(const std::vector<StepCause>& causes) {
   Table table;
   for (const StepCause& cause : causes) {
-    const auto time = [&](Seconds of) {
-      return cause.parts.time.value > 0 ? Record(milliseconds * of.value) : Record();
+    const auto known = [](const std::string& text) {
+      return text.empty() ? Record() : Record(text);
     };
     NewRow add(table);
-    add({"probability", "odds", "(%)", 0, in_percent}, cause.probability);
-    add({"cause", "what explains it"}, cause.text);
-    add({"options", "asked by"}, cause.options.empty() ? Record() : Record(cause.options));
-    add({"step_ms", "step", "(ms)", 0}, time(cause.parts.time));
-    add({"kernels_ms", "kernels", "(ms)", 0}, time(cause.parts.kernels));
-    add({"exposed_ms", "exposed", "(ms)", 0}, time(cause.parts.all_exposed()));
-    add({"waits_ms", "waits", "(ms)", 0}, time(cause.parts.waits + cause.parts.host));
-    add.data("check", cause.check.empty() ? Record() : Record(cause.check));
+    add({"probability", "likely", "(%)", 0, 100}, cause.probability);
+    add({"cause", "what explains the step"}, cause.text);
+    add({"options", "asked by"}, known(cause.options));
+    const auto time = [&](auto&& is_counted) {
+      Seconds sum;
+      for (const auto& [name, part] : cause.parts) {
+        if (is_counted(name)) sum += part;
+      }
+      return cause.parts.empty() ? Record() : Record(milliseconds * sum.value);
+    };
+    add({"step_ms", "step", "(ms)", 0}, time([](const auto&) { return true; }));
+    add({"kernels_ms", "kernels", "(ms)", 0},
+        time([](const auto& name) { return name == "kernels"; }));
+    add({"exposed_ms", "exposed", "(ms)", 0},
+        time([](const auto& name) { return name.starts_with("exposed"); }));
+    add.data("check", known(cause.check));
   }
   return table;
 }
@@ -100,56 +143,13 @@ std::vector<Note> checks_of(const std::vector<StepCause>& causes) {
   return notes;
 }
 
-/// The part by which a trace would tell the two likeliest causes apart.
-std::string what_tells(const std::vector<StepCause>& causes) {
-  std::vector<const StepCause*> known;
-  for (const StepCause& cause : causes) {
-    if (!cause.options.empty() && cause.probability >= least_shown) known.push_back(&cause);
-  }
-  if (known.size() < 2) return {};
-  const StepParts& one = known[0]->parts;
-  const StepParts& other = known[1]->parts;
-  const std::vector<std::tuple<const char*, Seconds, Seconds>> parts{
-      {"kernels", one.kernels, other.kernels},
-      {"exposed calls", one.all_exposed(), other.all_exposed()},
-      {"waits", one.waits + one.host, other.waits + other.host}};
-  const auto& [name, first, second] =
-      *std::max_element(parts.begin(), parts.end(), [](const auto& a, const auto& b) {
-        return std::abs((std::get<1>(a) - std::get<2>(a)).value) <
-               std::abs((std::get<1>(b) - std::get<2>(b)).value);
-      });
-  if (std::abs((first - second).value) < 0.05 * one.time.value) {
-    return "The first two are alike in all parts of a step: a trace does not tell them apart.";
-  }
-  return fmt::format(
-      "A trace tells the first two apart: {} take {:.0f} ms of a step by the first, {:.0f} ms by "
-      "the second.",
-      name, milliseconds * first.value, milliseconds * second.value);
-}
-
-std::string source_words(const MeasuredStep& measured) {
-  if (measured.steps < 2) return measured.source;
-  std::string words = fmt::format("{}, {} steps", measured.source, measured.steps);
-  if (measured.high > Seconds{}) {
-    words += fmt::format(", 8 of 10 {:.1f} to {:.1f} ms", milliseconds * measured.low.value,
-                         milliseconds * measured.high.value);
-  }
-  return words;
-}
-
-/// Options of the layout that the log says.
-std::string added_words(std::span<const std::string> before, std::span<const std::string> after) {
-  return fmt::format("{}", fmt::join(after.subspan(before.size()), " "));
-}
-
 }  // namespace
 
 int explain_step(const po::variables_map& values, std::span<const std::string> args,
                  std::ostream& out, std::ostream& err) {
-  const StepMeasurement measurement =
+  const Measurement measurement =
       read_measurement(values["measured"].as<std::vector<std::string>>());
-  const std::vector<std::string> all =
-      with_layout(measurement, std::vector<std::string>(args.begin(), args.end()));
+  const std::vector<std::string> all = with_layout(measurement, args);
   const po::variables_map told = parse_step(all);
   const auto& name = told["subject"].as<std::string>();
   const PlacedMachine placed = machine_of_step(told, name);
@@ -157,45 +157,41 @@ int explain_step(const po::variables_map& values, std::span<const std::string> a
   warn_of_kernels(machine, err);
   const TrainingSetup setup = read_setup(told, machine.gpus());
   require_layout_options(told, setup);
-  const MeasuredStep measured = measured_step(measurement, setup);
+  const auto [measured, words] = measured_step(measurement, setup);
   const StepParts predicted = parts_of(machine.predict(setup, read_straggler(told, machine.gpus())),
                                        setup, machine.kernels());
   const StepRange range = setup.software.range;
-  const double ratio = measured.parts.time.value / predicted.time.value;
-  std::vector<StepCause> causes = weigh_causes(measured, all, predicted, range);
+  const double ratio = time_of(measured).value / time_of(predicted).value;
+  const bool is_slow = ratio > range.high;
+  const char* const verdict = is_slow ? "slow" : ratio < range.low ? "fast" : "as expected";
+  const std::vector<StepCause> causes = weigh_causes(measured, all, predicted, range);
 
   Answer answer{fmt::format("A measured step of {} on {}", setup.model.name, name),
                 command_text("train", args)};
   add_ranges_and_version(answer);
-  answer.head({labelled("verdict", verdict_words(ratio, range))});
+  answer.head(
+      {labelled("verdict", fmt::format("{}: {:.2f} times as long as predicted; 8 of 10 such steps "
+                                       "took {:g} to {:g} times as long",
+                                       verdict, ratio, range.low, range.high))});
   answer.head(layout_notes(name, setup));
-  std::vector<Note> notes{labelled("measured", source_words(measured))};
-  if (all.size() > args.size()) notes.push_back(labelled("by the log", added_words(args, all)));
-  answer.head(std::move(notes));
-  Table parts = part_table(measured, predicted);
-  Table rows = cause_table(causes);
-  answer.document = {{"verdict", verdict_of(ratio, range)},
-                     {"ratio", ratio},
-                     {"range_low", range.low},
-                     {"range_high", range.high},
-                     {"parts", parts.rows},
-                     {"causes", rows.rows}};
-  answer.rows = rows.rows;
-  answer.sections.push_back({"", {}, {}, {std::move(parts)}});
-  answer.sections.back().apart = true;
-  rows.rows.erase(
-      std::remove_if(rows.rows.begin(), rows.rows.end(),
-                     [](const Record& row) { return row["probability"] < least_shown; }),
-      rows.rows.end());
-  answer.sections.push_back({"", {}, {}, {std::move(rows)}});
-  answer.sections.back().apart = true;
-  if (std::string words = what_tells(causes); !measured.has_parts && !words.empty()) {
-    answer.say(std::move(words));
+  answer.head({labelled("measured", words)});
+  if (all.size() > args.size()) {
+    answer.head({labelled("by the log", fmt::format("{}", fmt::join(all.begin() + std::ssize(args),
+                                                                    all.end(), " ")))});
   }
-  answer.sections.push_back({"", {}, checks_of(causes)});
-  answer.sections.back().apart = true;
+  std::vector<Table> tables{part_table(predicted, measured, "predicted", "measured"),
+                            cause_table(causes)};
+  answer.document = {{"verdict", verdict},      {"ratio", ratio},
+                     {"range_low", range.low},  {"range_high", range.high},
+                     {"parts", tables[0].rows}, {"causes", tables[1].rows}};
+  answer.rows = tables[1].rows;
+  std::erase_if(tables[1].rows, [](const Record& row) { return row["probability"] < least_shown; });
+  for (Table& table : tables) {
+    answer.sections.push_back({.tables = {std::move(table)}, .apart = true});
+  }
+  answer.sections.push_back({.notes = checks_of(causes), .apart = true});
   write_answer(format_option(told), answer, out);
-  return ratio > range.high ? exit_answer_is_no : exit_ok;
+  return is_slow ? exit_answer_is_no : exit_ok;
 }
 
 }  // namespace collsim::command
