@@ -157,6 +157,7 @@ int explain_step(const po::variables_map& values, std::span<const std::string> a
   warn_of_kernels(machine, err);
   const TrainingSetup setup = read_setup(told, machine.gpus());
   require_layout_options(told, setup);
+  require_heeded(told, {{"bucket", told["bucket"].as<std::string>() != "auto", "a size"}});
   const auto [measured, words] = measured_step(measurement, setup);
   const StepParts predicted = parts_of(machine.predict(setup, read_straggler(told, machine.gpus())),
                                        setup, machine.kernels());

@@ -264,6 +264,22 @@ InferenceSetup read_inference(const po::variables_map& values, std::size_t gpus)
   }
   setup.fp8 = precision == StepPrecision::fp8;
   setup.graph = !values["eager"].as<bool>();
+  const bool decodes = setup.phase == InferencePhase::decode;
+  require_heeded(values,
+                 {{"prefill-chunk", decodes, "decoding"}, {"speculate", decodes, "decoding"}});
+  setup.chunk = positive(values, "prefill-chunk", 0);
+  if (values.contains("speculate")) {
+    const auto& text = values["speculate"].as<std::string>();
+    std::string_view rest = text;
+    setup.guessed = take_number<std::int64_t>(rest).value_or(0);
+    setup.accepted = parse_number<double>(rest.substr(rest.starts_with(':') ? 1 : 0)).value_or(-1);
+    constexpr std::int64_t most = 64;
+    const bool is_share = setup.accepted >= 0 && setup.accepted <= 1;
+    if (setup.guessed < 1 || setup.guessed > most || !is_share) {
+      throw InputError(fmt::format("--speculate: '{}'", text),
+                       "TOKENS:SHARE, such as 4:0.7, of at most 64 tokens");
+    }
+  }
   if (values.contains("serving")) {
     if (setup.phase == InferencePhase::prefill) {
       throw InputError("--serving with --prefill", "decoding");

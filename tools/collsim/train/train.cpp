@@ -72,6 +72,9 @@ Record inference_record(const std::string& machine, const InferenceSetup& setup,
   row["wait_ms"] = step.waits.value / one_milli;
   row["communication_share"] = step.exposed.value / step.time.value;
   row["tokens_per_s"] = step.tokens_per_second;
+  row["prefill_chunk"] = setup.chunk;
+  row["prompt_ms"] = setup.chunk > 0 ? Record(step.prompt.value / one_milli) : Record();
+  row["tokens_per_step"] = decodes ? Record(tokens_of_step(setup)) : Record();
   row["tokens_per_user_s"] = decodes ? Record(step.tokens_per_user) : Record(nullptr);
   row["weights_GB"] = step.memory.weights / one_giga;
   row["cache_GB"] = step.memory.cache / one_giga;
@@ -101,14 +104,24 @@ void add_inference(const std::string& machine, const InferenceSetup& setup,
     return Fact{name, fmt::format("{:>6.1f} %", hundred * of.value / step.time.value),
                 of.value / one_milli, "ms", 3};
   };
-  std::vector<Fact> times{part(decodes ? "a token" : "until the first token", step.time)};
+  const bool guesses = setup.guessed > 0;
+  std::vector<Fact> times{part(!decodes  ? "until the first token"
+                               : guesses ? "a step"
+                                         : "a token",
+                               step.time)};
   if (decodes) {
-    times.push_back({"8 of 10 such tokens took", "", setup.engine.range.low * time,
+    times.push_back({guesses ? "8 of 10 such steps took" : "8 of 10 such tokens took", "",
+                     setup.engine.range.low * time,
                      fmt::format("to {:.3f} ms", setup.engine.range.high * time), 3});
   }
   times.push_back(part("kernels", step.computes));
   times.push_back(part("exposed tp", step.exposed));
   if (step.waits.value > 0) times.push_back(part("waits for the host", step.waits));
+  if (guesses) times.push_back({"tokens of a step", "", tokens_of_step(setup), "", 2});
+  if (setup.chunk > 0) {
+    times.push_back({"first token of a prompt", fmt::format("in chunks of {}", setup.chunk),
+                     step.prompt.value / one_milli, "ms", 1});
+  }
   answer.figures(std::move(times));
   std::vector<Fact> rates{
       {decodes ? "tokens a second" : "prompt tokens a second", "", step.tokens_per_second, "", 0}};
@@ -304,16 +317,16 @@ std::vector<Mode> train_modes() {
   const std::string machine = job_machine_options() + "subject ";
   const std::string model =
       "model global-batch seq precision attention tp-overlap bucket gpipe cp cp-gather ep shard "
-      "no-reshard graph by-speed ";
+      "no-reshard graph ";
   const std::string layout =
       "software tp pp interleave zero micro-batch recompute no-sequence-parallel no-overlap "
       "straggler kernel-time host-time ";
   return {
       {"--validate", "validate"},
       {"a program", machine + "graph trace", "timeline"},
-      {"--search", machine + model + "search"},
+      {"--search", machine + model + "by-speed search"},
       {"--measured", machine + model + layout + "measured"},
-      {"one training layout", machine + model + layout + "trace advise", "timeline"},
+      {"one training layout", machine + model + layout + "by-speed trace advise", "timeline"},
   };
 }
 
@@ -360,19 +373,15 @@ const Subcommand train_subcommand{
         "NCCL chooses on the machine, and what of them nothing hides. Data parallelism fills what "
         "--tp, --pp and --cp leave of the GPUs.",
     .manual =
-        "--search finds the quickest layout. --measured says what explains a measured step: a "
-        "time, "
-        "iteration lines of a job's log, or traces of its ranks. What such a log says of the "
-        "layout need not be said again; exit code 1 means that the step is slow. Also runs a "
-        "program of calls and kernels (`collsim: "
-        "program/1`), and compares with published steps. --set and --placement are as in `collsim "
-        "plan`. docs/training.md has the model, its limits and its errors.",
+        "--search finds the quickest layout, --measured explains a step that was measured. Also "
+        "runs a program of calls and kernels (`collsim: program/1`), and compares with published "
+        "steps. --set and --placement are as in `collsim plan`. docs/training.md has the model, "
+        "its limits and its errors.",
     .examples =
         {"train dgx-a100 --nodes 8 --model gpt-22b --tp 8 --global-batch 64 --recompute full",
-         "train dgx-h100-x16 --model llama3-70b --global-batch 256 --search",
          "train dgx-h100-x64 --model gpt3-175b --tp 8 --pp 8 --global-batch 2048 --timeline",
          "train dgx-h100 --nodes 4 --model llama3-8b --zero 3 --measured train.log",
-         "train my-program.yaml -t dgx-h100", "train --validate published"},
+         "train my-program.yaml -t dgx-h100"},
     .argument = "subject",
     .first = "nodes model global-batch tp pp zero micro-batch recompute search format",
     .modes = train_modes(),
@@ -415,7 +424,8 @@ const Subcommand serve_subcommand{
     .first = "nodes ranks model tp batch context prefill precision eager format",
     .modes = {{"",
                job_machine_options() +
-                   "model tp batch context precision serving eager trace prefill",
+                   "model tp batch context precision serving prefill-chunk speculate eager trace "
+                   "prefill",
                "timeline"}},
     .formats = formats_with_page(),
     .values = {{"precision", text("TYPE", "bf16")}},
