@@ -159,6 +159,10 @@ const OptionGroup job_options{
          "tokens of another prompt that each step computes besides"},
         {"speculate", "", text("K:A"),
          "check K guessed tokens of a sequence at a time, each right with probability A: 4:0.7"},
+        {"requests", "", real(), "requests a second, which come at random"},
+        {"answer", "", number(200), "tokens of an answer, with --requests"},
+        {"first-token", "", text("TIME"), "with --requests: until the first token, in the mean"},
+        {"next-token", "", text("TIME"), "with --requests: between two tokens"},
         {"eager", "", flag(), "no CUDA graph: the host issues each kernel"},
         {"hidden", "", number(7168), "numbers of a token"},
         {"top-k", "", number(8), "experts of a token"},
@@ -228,7 +232,7 @@ const OptionGroup recording_options{
         {"no-causes", "", flag(), "the verdict alone, without a search for causes"},
         {"patience", "", text("TIME"),
          "how long a wait must last to be a hang: 90s (default: the call's own timeout)"},
-        {"kernel-time", "", real(), "kernels take X times as long: 0.5 on GPUs twice as quick"},
+        {"kernel-time", "", real(), "kernels take X times as long: 0.5 on quicker GPUs"},
         {"host-time", "", real(), "the host takes X times as long to issue kernels"},
         {"measured", "", texts("WHAT"), "a measured step: 4.2s, a log, or a trace of each rank"},
         {"validate", "", text("FILE"), "compare with steps: FILE, `published` or `h100x2`"},
@@ -320,9 +324,9 @@ const std::vector<OptionPair>& exclusive_options() {
 
 const std::vector<OptionPair>& needed_options() {
   static const std::vector<OptionPair> pairs{
-      {"alpha", "bandwidth"},       {"bandwidth", "alpha"},     {"target-share", "compute-time"},
-      {"deadline", "tokens-total"}, {"budget", "tokens-total"}, {"resume", "output"},
-      {"threshold", "compare"},
+      {"alpha", "bandwidth"},       {"bandwidth", "alpha"},      {"target-share", "compute-time"},
+      {"deadline", "tokens-total"}, {"budget", "tokens-total"},  {"resume", "output"},
+      {"threshold", "compare"},     {"requests", "first-token"}, {"requests", "next-token"},
   };
   return pairs;
 }

@@ -379,7 +379,6 @@ const Subcommand train_subcommand{
         "its limits and its errors.",
     .examples =
         {"train dgx-a100 --nodes 8 --model gpt-22b --tp 8 --global-batch 64 --recompute full",
-         "train dgx-h100-x64 --model gpt3-175b --tp 8 --pp 8 --global-batch 2048 --timeline",
          "train dgx-h100 --nodes 4 --model llama3-8b --zero 3 --measured train.log",
          "train my-program.yaml -t dgx-h100"},
     .argument = "subject",
