@@ -123,9 +123,9 @@ Table cause_table(const std::vector<StepCause>& causes) {
       return cause.parts.empty() ? Record() : Record(milliseconds * sum.value);
     };
     add({"step_ms", "step", "(ms)", 0}, time([](const auto&) { return true; }));
-    add({"kernels_ms", "kernels", "(ms)", 0},
+    add({"kernels_ms", "kernels", "(ms)", 0, 1, wide_only},
         time([](const auto& name) { return name == "kernels"; }));
-    add({"exposed_ms", "exposed", "(ms)", 0},
+    add({"exposed_ms", "exposed", "(ms)", 0, 1, wide_only},
         time([](const auto& name) { return name.starts_with("exposed"); }));
     add.data("check", known(cause.check));
   }

@@ -108,7 +108,7 @@ void read_layout(const YamlMapping& keys, const std::vector<std::string_view>& l
 }
 
 const FileFormat step_log_format(
-    FileKind::packed, "iteration lines of a job of training",
+    FileKind::steps, "iteration lines of a job of training",
     [](std::string_view text) {
       const std::vector<YamlValue> rows = known_words().at("speed").sequence();
       const auto tells = [&](const YamlValue& row) {
@@ -131,7 +131,7 @@ StepLog read_step_log(const TextFile& text) {
   StepLog log;
   read_speed(lines, log);
   if (log.values.empty()) {
-    refuse_other_kind(text.name, text.content, FileKind::machine, "times of steps");
+    refuse_other_kind(text.name, text.content, FileKind::steps, "times of steps");
     throw InputError(SourcePosition{text.name}, "no line says how long a step takes",
                      "iteration lines of Megatron, NeMo, DeepSpeed, torchtitan, Hugging Face or "
                      "the like; or a time, such as 4.2s");
@@ -151,7 +151,7 @@ std::vector<Seconds> step_times(const StepLog& log, const TrainingSetup& setup) 
   for (std::size_t i = log.values.size() > 1 ? 1 : 0; i < log.values.size(); ++i) {
     const double value = log.values[i];
     const double amount = of_step[static_cast<std::size_t>(log.quantity)];
-    times.emplace_back(log.quantity == StepQuantity::seconds ? value : amount / value);
+    times.push_back(Seconds{log.quantity == StepQuantity::seconds ? value : amount / value});
   }
   std::sort(times.begin(), times.end());
   return times;
