@@ -209,6 +209,7 @@ PlannedAnswer plan_service(std::vector<Alternative> alternatives, RunSpec run,
   level.between = quantity_option(values, "next-token", parse_time);
   const auto tensor = parse_numbers("tp", values["tp"].as<std::string>(), 1, 1024);
   const KernelTable kernels = load_kernel_table();
+  run.graph = true;
   Table table;
   std::set<std::string> warnings;
   for (const Alternative& each : alternatives) {
@@ -217,7 +218,6 @@ PlannedAnswer plan_service(std::vector<Alternative> alternatives, RunSpec run,
     calls.topology = &topology;
     calls.gpus = first_gpus(topology, static_cast<Rank>(topology.gpus().size()));
     calls.run = run;
-    calls.run.graph = true;
     StepMachine machine(calls, kernels);
     ServicePlanner planner(level, machine);
     std::vector<ServicePlan> apart;
