@@ -22,7 +22,7 @@ namespace {
 
 constexpr double milliseconds = 1e3;
 constexpr std::array<std::int64_t, 5> chunks{256, 512, 1024, 2048, 4096};
-constexpr std::int64_t most_sequences = 1024;
+constexpr std::int64_t max_sequences = 1024;
 
 /// What is promised, and asked of the machines.
 struct ServiceLevel {
@@ -110,7 +110,7 @@ void ServicePlanner::add_apart(std::int64_t of_prompts, std::int64_t of_tokens,
   prompts.context = level_.prompt;
   const InferencePrediction prompt = predict_inference(machine_, prompts);
   ServicePlan best{"apart"};
-  for (std::int64_t batch = 1; batch <= most_sequences; batch *= 2) {
+  for (std::int64_t batch = 1; batch <= max_sequences; batch *= 2) {
     const auto step = decoding(setup(of_tokens, batch, 0));
     if (!step) break;
     best.batch = batch;
@@ -131,7 +131,7 @@ void ServicePlanner::add_apart(std::int64_t of_prompts, std::int64_t of_tokens,
 
 void ServicePlanner::add_together(std::int64_t tensor, std::vector<ServicePlan>& plans) {
   for (const std::int64_t chunk : chunks) {
-    for (std::int64_t batch = 1; batch <= most_sequences; batch *= 2) {
+    for (std::int64_t batch = 1; batch <= max_sequences; batch *= 2) {
       const auto step = decoding(setup(tensor, batch, chunk));
       if (!step) break;
       // Of a step's time, so many requests end: of their tokens, and of their prompts.

@@ -28,9 +28,9 @@ namespace {
 /// Of a normal distribution: how many deviations the 90th percentile lies above the middle.
 constexpr double deviations_of_p90 = 1.2816;
 /// The least share of a step's variance that a part has: parts of which a step has none err, too.
-constexpr double least_share = 0.01;
+constexpr double min_share = 0.01;
 /// A cause that changes a step by less changes nothing.
-constexpr double least_change = 0.01;
+constexpr double min_change = 0.01;
 /// Points between two values of a cause at which its likelihood is taken.
 constexpr std::size_t points_between = 16;
 /// Times of steps whose cause is not known, beside the prediction: all in between are as likely.
@@ -156,7 +156,7 @@ double log_likelihood(const StepParts& measured, const StepParts& predicted,
   const auto said = three_parts(predicted);
   double sum = 0;
   for (std::size_t i = 0; i < had.size(); ++i) {
-    const double share = std::max(least_share, had[i] / time);
+    const double share = std::max(min_share, had[i] / time);
     sum += log_density((had[i] - middle * said[i]) / time, spread * std::sqrt(share));
   }
   return sum;
@@ -224,7 +224,7 @@ std::optional<WeighedCause> weigh(const YamlValue& row, const StepParts& measure
     auto step = ask(args, with_value(options, value));
     if (!step) return {};
     const double ratio = time_of(*step).value / time_of(predicted).value;
-    changes = changes || std::abs(ratio - 1) > least_change;
+    changes = changes || std::abs(ratio - 1) > min_change;
     steps.push_back(std::move(*step));
   }
   if (!changes) return {};

@@ -23,7 +23,7 @@ namespace {
 
 constexpr double milliseconds = 1e3;
 /// Causes that are less likely are left to programs.
-constexpr double least_shown = 0.01;
+constexpr double min_shown = 0.01;
 
 /// What a person has of a measured step: its time, a job's log, or traces of its ranks.
 struct Measurement {
@@ -137,7 +137,7 @@ std::vector<Note> checks_of(const std::vector<StepCause>& causes) {
   constexpr std::size_t checked = 3;
   std::vector<Note> notes;
   for (const StepCause& cause : causes) {
-    if (cause.check.empty() || cause.probability < least_shown) continue;
+    if (cause.check.empty() || cause.probability < min_shown) continue;
     if (notes.size() < checked) notes.push_back(item(cause.text + ": " + cause.check));
   }
   return notes;
@@ -186,7 +186,7 @@ int explain_step(const po::variables_map& values, std::span<const std::string> a
                      {"range_low", range.low},  {"range_high", range.high},
                      {"parts", tables[0].rows}, {"causes", tables[1].rows}};
   answer.rows = tables[1].rows;
-  std::erase_if(tables[1].rows, [](const Record& row) { return row["probability"] < least_shown; });
+  std::erase_if(tables[1].rows, [](const Record& row) { return row["probability"] < min_shown; });
   for (Table& table : tables) {
     answer.sections.push_back({.tables = {std::move(table)}, .apart = true});
   }
