@@ -30,6 +30,7 @@ std::string_view reader_of(FileKind kind) {
     case FileKind::tuning:
       return "`collsim expect` with -t MACHINE, which reads what a communicator will run";
     case FileKind::packed:
+    case FileKind::steps:
       break;
   }
   return "the file unpacked";

@@ -8,7 +8,7 @@
 namespace collsim {
 
 /// The kinds of things that a file is about.
-enum class FileKind : std::uint8_t { machine, recording, trace, dump, log, tuning, packed };
+enum class FileKind : std::uint8_t { machine, recording, trace, dump, log, tuning, packed, steps };
 
 /// How surely a text is of a format, by what its writer leaves in it.
 enum class FormatSign : std::uint8_t {

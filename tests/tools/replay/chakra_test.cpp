@@ -7,7 +7,7 @@
 
 #include "sim/base/input_error.h"
 #include "tests/support/temporary_file.h"
-#include "tools/collsim/replay/job_trace.h"
+#include "tools/collsim/traces/job_trace.h"
 
 namespace collsim {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "sim/base/input_error.h"
 #include "tests/support/temporary_file.h"
-#include "tools/collsim/replay/job_trace.h"
-#include "tools/collsim/replay/trace_summary.h"
+#include "tools/collsim/traces/job_trace.h"
+#include "tools/collsim/traces/trace_summary.h"
 
 namespace collsim {
 namespace {

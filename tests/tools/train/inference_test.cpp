@@ -73,6 +73,20 @@ TEST(Inference, takes_the_sum_of_its_kernels) {
   EXPECT_NEAR(schedule_of(small_inference()).end.value, products + moved, 1e-9);
 }
 
+// Of three guesses that are right with 0.5 each: 1 + 0.5 + 0.25 + 0.125 tokens. Four tokens of a
+// sequence are in the same tile of 16 rows as one, and read the cache once; what is moved apart
+// from the cache is four times as much: 8 x (113,664 - 102,400) + 7,168 = 97,280 bytes.
+TEST(Inference, checks_guesses_for_the_price_of_what_they_move) {
+  InferenceSetup setup = small_inference();
+  const double before = schedule_of(setup).end.value;
+  setup.guessed = 3;
+  setup.accepted = 0.5;
+  EXPECT_DOUBLE_EQ(tokens_of_step(setup), 1.875);
+  EXPECT_NEAR(schedule_of(setup).end.value - before, 3 * 97'280 / 1e12, 1e-12);
+  setup.accepted = 1;
+  EXPECT_DOUBLE_EQ(tokens_of_step(setup), 4);
+}
+
 // 100 tokens more in the cache are 2 x 2 x 256 bytes each in each of 8 layers.
 TEST(Inference, reads_the_whole_cache_for_each_token) {
   InferenceSetup setup = small_inference();

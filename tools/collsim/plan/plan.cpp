@@ -27,6 +27,7 @@
 #include "tools/collsim/core/warnings.h"
 #include "tools/collsim/plan/capacity_plan.h"
 #include "tools/collsim/plan/plan_report.h"
+#include "tools/collsim/plan/service_plan.h"
 #include "tools/collsim/plan/subjects.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/records.h"
@@ -308,7 +309,8 @@ PlannedAnswer plan_serve(const po::variables_map& values, const std::string& com
   std::vector<Alternative> alternatives = read_alternatives(values);
   refuse_lists(alternatives, "serve");
   waiting.say("predicting tokens");
-  return plan_decoding(std::move(alternatives), read_call(values).run, values, command);
+  const auto plan = values.contains("requests") ? plan_service : plan_decoding;
+  return plan(std::move(alternatives), read_call(values).run, values, command);
 }
 
 PlannedAnswer plan_moe(const po::variables_map& values, const std::string& command,
@@ -324,7 +326,8 @@ template <const Subcommand& subject, auto plan>
 int run_subject(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const auto values = parse_options(subject, args, out);
   if (!values) return exit_ok;
-  heed_only(*values, subject, {""});
+  const bool promises = values->contains("requests");
+  heed_only(*values, subject, {promises ? "--requests" : ""});
   const PlannedAnswer planned = [&] {
     Waiting waiting(err, "composing machines");
     return plan(*values, command_text(std::string(subject.name), args), waiting);
@@ -385,17 +388,23 @@ const Subcommand plan_train_subcommand{
 const Subcommand plan_serve_subcommand{
     .name = "plan serve",
     .summary = "tokens that are decoded by tensor parallelism inside a node",
-    .usages = {"MACHINE[,MACHINE] --model NAME [--tp 1,2,4,8] [options]"},
+    .usages = {"MACHINE[,MACHINE] --model NAME [--tp 1,2,4,8] [options]",
+               "MACHINE[,MACHINE] --model NAME --requests R --first-token T --next-token T"},
     .answers =
         "Says how many tokens a second machines decode by tensor parallelism inside a node, and at "
-        "what price.",
-    .manual = "MACHINE and --set are as in `collsim plan`.",
+        "what price; or, with --requests, the fewest GPUs that keep a service level.",
+    .manual = "MACHINE and --set are as in `collsim plan`. docs/serving.md has the model.",
     .examples = {"plan serve dgx-h100,dgx-b200 --model llama3-70b --tp 2,4,8 --batch 1,64",
-                 "plan serve dgx-h100 --model llama3-8b --kernels sglang"},
+                 "plan serve dgx-h100 --model llama3-8b --kernels sglang",
+                 "plan serve dgx-h100 --model llama3-70b --context 2000 --requests 10 "
+                 "--first-token 500ms --next-token 30ms"},
     .argument = "topology",
     .needs = "machine",
     .first = "model tp batch context kernels set env nccl-version format",
-    .modes = {{"", "topology set model tp batch context kernels env nccl-version"}},
+    .modes = {{"", "topology set model tp batch context kernels env nccl-version"},
+              {"--requests",
+               "topology set model tp context env nccl-version requests answer first-token "
+               "next-token"}},
     .formats = formats_with_page(),
     .values = {{"tp", text("LIST", "1,2,4,8")},
                {"batch", text("LIST", "1,32")},

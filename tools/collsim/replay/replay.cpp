@@ -9,17 +9,20 @@
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
-#include "tools/collsim/replay/job_trace.h"
+#include "tools/collsim/replay/job_change.h"
 #include "tools/collsim/replay/replayed_step.h"
-#include "tools/collsim/replay/trace_summary.h"
 #include "tools/collsim/report/answer.h"
+#include "tools/collsim/traces/job_trace.h"
+#include "tools/collsim/traces/trace_summary.h"
 
 namespace collsim::command {
 
 namespace {
 
 constexpr const char* no_machine = "a trace without a machine";
+constexpr const char* two_runs = "--compare";
 constexpr double us_in_ms = 1000;
+constexpr double percent = 100;
 /// GB/s of bytes a microsecond.
 constexpr double gbps_of_bytes_per_us = 1e-3;
 /// More rows are for programs.
@@ -132,12 +135,21 @@ int run_replay(std::span<const std::string> args, std::ostream& out, std::ostrea
   const auto values = parse_options(replay_subcommand, args, out);
   if (!values) return exit_ok;
   const bool has_machine = values->contains("topology");
-  if (!has_machine) heed_only(*values, replay_subcommand, {no_machine});
+  const bool compares = (*values)["compare"].as<bool>();
+  if (compares || !has_machine) {
+    heed_only(*values, replay_subcommand, {compares ? two_runs : no_machine});
+  }
   std::vector<RankTrace> traces;
   for (const std::string& file : (*values)["file"].as<std::vector<std::string>>()) {
     traces.push_back(read_job_trace(file));
   }
   const Format format = format_option(*values);
+  if (compares) {
+    const double threshold = (*values)["threshold"].as<double>() / percent;
+    const JobChange change = compare_jobs(std::move(traces), threshold);
+    write_answer(format, change.answer, out);
+    return change.is_slower ? exit_answer_is_no : exit_ok;
+  }
   if (has_machine) {
     const auto& machine = (*values)["topology"].as<std::string>();
     write_answer(format, replay_answer(machine, replay_steps(*values, traces)), out);
@@ -152,7 +164,8 @@ int run_replay(std::span<const std::string> args, std::ostream& out, std::ostrea
 const Subcommand replay_subcommand{
     .name = "replay",
     .summary = "say what a job did, by its profiler's traces: calls, waits, exposed time",
-    .usages = {"TRACE... [options]", "TRACE... -t MACHINE [--env K=V] [--step N] [--write FILE]"},
+    .usages = {"TRACE... [options]", "BEFORE... AFTER... --compare [--threshold X]",
+               "TRACE... -t MACHINE [--env K=V] [--step N] [--write FILE]"},
     .answers =
         "Says what a job did, by traces of PyTorch's profiler (Kineto) or of Chakra, one of each "
         "rank, plain or packed by gzip: computing, communication, what of it nothing hides, calls "
@@ -162,14 +175,17 @@ const Subcommand replay_subcommand{
         "rank is the one in the trace's distributedInfo. With -t, steps become programs: kernels "
         "take as long as traced, and calls what NCCL needs for them on that machine, rank i on its "
         "GPU i. Says how far the replay is from the trace, or what another machine or other "
-        "settings would change.",
+        "settings would change. --compare takes the traces of two runs of a job, one after the "
+        "other: from the first rank that comes again on, they are the second's. Exit code 1 means "
+        "that its step is slower by more than --threshold.",
     .examples = {"replay rank0.json.gz rank1.json.gz",
                  "replay rank*.json -t dgx-h100 --env NCCL_MAX_NCHANNELS=4",
-                 "replay rank*.json --format json"},
+                 "replay last-week/rank*.json today/rank*.json --compare"},
     .argument = "file",
     .needs = "trace",
-    .first = "topology nodes env step write kernel-time simulate format",
+    .first = "topology nodes env step write compare kernel-time simulate format",
     .modes = {{no_machine, "file"},
+              {two_runs, "file compare threshold"},
               {"a replay", "file topology nodes env step write kernel-time simulate"}},
     .formats = {Format::table, Format::json},
     .values = {{"file", texts("FILE")}, {"step", number()}},

@@ -17,6 +17,7 @@
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/variables_option.h"
 #include "tools/collsim/train/gpu_kernels.h"
+#include "tools/collsim/train/step_options.h"
 
 namespace collsim::command {
 
@@ -29,7 +30,6 @@ constexpr double percent = 100;
 /// More rows are for programs.
 constexpr std::size_t max_replayed_rows = 24;
 /// Kernels of a GPU are not so many times as slow as another's.
-constexpr double max_kernel_factor = 1000;
 
 /// In percent; null without a traced time.
 Record error_of(double replayed, double traced) {
@@ -41,14 +41,6 @@ Topology replay_machine(const po::variables_map& values) {
   if (!values.contains("nodes")) return load_machine(name).topology;
   const MachineParts parts = load_parts(name);
   return compose(parts, bounded_option(values, "nodes", 1, gpu_limit));
-}
-
-double kernel_factor(const po::variables_map& values) {
-  if (!values.contains("kernel-time")) return 1;
-  const double factor = values["kernel-time"].as<double>();
-  if (factor > 0 && factor <= max_kernel_factor) return factor;
-  throw InputError(fmt::format("--kernel-time: {:g}", factor),
-                   fmt::format("a factor above 0, at most {:g}", max_kernel_factor));
 }
 
 /// Kernels take so many times as long; calls that stay as traced do not.
@@ -199,7 +191,7 @@ std::vector<StepReplay> replay_steps(const po::variables_map& values,
       throw InputError(fmt::format("a job of {} ranks on {} GPUs", ranks, gpus),
                        "a machine with a GPU for each rank: --nodes");
     }
-    scale_kernels(step.traced, kernel_factor(values));
+    scale_kernels(step.traced, factor_option(values, "kernel-time"));
     step.replayed = replay_step(step.traced, costs, sharing);
   } while (!has_step && ++number < of);
   write_program(values, steps.back().traced.program);

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "tools/collsim/replay/job_trace.h"
 #include "tools/collsim/replay/trace_replay.h"
 #include "tools/collsim/report/answer.h"
+#include "tools/collsim/traces/job_trace.h"
 
 namespace collsim::command {
 

@@ -12,7 +12,7 @@
 
 #include "models/program/call_program_yaml.h"
 #include "sim/base/input_error.h"
-#include "tools/collsim/replay/trace_summary.h"
+#include "tools/collsim/traces/trace_summary.h"
 
 namespace collsim {
 

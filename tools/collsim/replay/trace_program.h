@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/program/call_program.h"
-#include "tools/collsim/replay/job_trace.h"
+#include "tools/collsim/traces/job_trace.h"
 
 namespace collsim {
 

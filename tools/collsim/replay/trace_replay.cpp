@@ -10,7 +10,7 @@
 #include "sim/base/input_error.h"
 #include "sim/base/median.h"
 #include "sim/execution/machine_events.h"
-#include "tools/collsim/replay/trace_summary.h"
+#include "tools/collsim/traces/trace_summary.h"
 
 namespace collsim {
 

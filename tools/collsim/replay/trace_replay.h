@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "models/program/program_schedule.h"
-#include "tools/collsim/replay/job_trace.h"
 #include "tools/collsim/replay/trace_program.h"
+#include "tools/collsim/traces/job_trace.h"
 
 namespace collsim {
 

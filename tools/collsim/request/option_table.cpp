@@ -155,6 +155,14 @@ const OptionGroup job_options{
         {"context", "", number(),
          "tokens of a sequence so far, or of a prompt (default: the model's sequence)"},
         {"serving", "", text("NAME"), "what serves: vllm or tensorrt-llm, with its host's time"},
+        {"prefill-chunk", "", number(0),
+         "tokens of another prompt that each step computes besides"},
+        {"speculate", "", text("K:A"),
+         "check K guessed tokens of a sequence at a time, each right with probability A: 4:0.7"},
+        {"requests", "", real(), "requests a second, which come at random"},
+        {"answer", "", number(200), "tokens of an answer, with --requests"},
+        {"first-token", "", text("TIME"), "with --requests: until the first token, in the mean"},
+        {"next-token", "", text("TIME"), "with --requests: between two tokens"},
         {"eager", "", flag(), "no CUDA graph: the host issues each kernel"},
         {"hidden", "", number(7168), "numbers of a token"},
         {"top-k", "", number(8), "experts of a token"},
@@ -219,12 +227,14 @@ const OptionGroup recording_options{
         {"list", "", flag(), "print the constants with meaning and value, and exit"},
         {"require", "", text("LIST", ""),
          "limits in percent: median=5,mean=12,p90=30,worst=60,bias=5; choice=95 is a minimum"},
-        {"compare", "", flag(), "what changed from the first log to the second"},
+        {"compare", "", flag(), "what changed from the first log, or run, to the second"},
         {"threshold", "", value_of<double>("X", 5, "5"), "percent that a time may change"},
         {"no-causes", "", flag(), "the verdict alone, without a search for causes"},
         {"patience", "", text("TIME"),
          "how long a wait must last to be a hang: 90s (default: the call's own timeout)"},
-        {"kernel-time", "", real(), "kernels take X times as long: 0.5 on GPUs twice as quick"},
+        {"kernel-time", "", real(), "kernels take X times as long: 0.5 on quicker GPUs"},
+        {"host-time", "", real(), "the host takes X times as long to issue kernels"},
+        {"measured", "", texts("WHAT"), "a measured step: 4.2s, a log, or a trace of each rank"},
         {"validate", "", text("FILE"), "compare with steps: FILE, `published` or `h100x2`"},
     },
 };
@@ -314,9 +324,9 @@ const std::vector<OptionPair>& exclusive_options() {
 
 const std::vector<OptionPair>& needed_options() {
   static const std::vector<OptionPair> pairs{
-      {"alpha", "bandwidth"},       {"bandwidth", "alpha"},     {"target-share", "compute-time"},
-      {"deadline", "tokens-total"}, {"budget", "tokens-total"}, {"resume", "output"},
-      {"threshold", "compare"},
+      {"alpha", "bandwidth"},       {"bandwidth", "alpha"},      {"target-share", "compute-time"},
+      {"deadline", "tokens-total"}, {"budget", "tokens-total"},  {"resume", "output"},
+      {"threshold", "compare"},     {"requests", "first-token"}, {"requests", "next-token"},
   };
   return pairs;
 }

@@ -106,6 +106,23 @@ KernelTable load_kernel_table() {
   return table;
 }
 
+KernelTable slowed(KernelTable table, double kernels, double host) {
+  for (GpuKernels& gpu : table.gpus) {
+    gpu.memory = (1 / kernels) * gpu.memory;
+    for (double* const share : {&gpu.product, &gpu.attention, &gpu.attention_backward}) {
+      *share /= kernels;
+    }
+  }
+  KernelConstants& all = table.constants;
+  for (Seconds* const time :
+       {&all.tile_time, &all.kernel_gap, &all.small_kernel, &all.weights_fill}) {
+    *time = kernels * *time;
+  }
+  all.host_forward = host * all.host_forward;
+  all.host_backward = host * all.host_backward;
+  return table;
+}
+
 double KernelTimes::product_rate(bool fp8) const {
   if (fp8 && gpu_.fp8_flops > 0) return gpu_.product * constants_.fp8_share * gpu_.fp8_flops;
   return gpu_.product * gpu_.flops;

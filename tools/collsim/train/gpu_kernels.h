@@ -58,6 +58,9 @@ struct KernelTable {
 
 /// Reads the shipped models/data/kernels.yaml. Throws InputError at the place of a mistake.
 KernelTable load_kernel_table();
+/// The table of GPUs whose kernels take `kernels` times as long, of a host that takes `host` times
+/// as long to issue them.
+KernelTable slowed(KernelTable table, double kernels, double host);
 
 /// Says how long kernels take on one GPU.
 class KernelTimes {

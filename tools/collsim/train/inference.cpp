@@ -45,8 +45,9 @@ struct RankWidths {
 
 /// Tokens that a step computes on a replica.
 double computed_tokens(const InferenceSetup& setup) {
-  return static_cast<double>(setup.batch) *
-         (setup.phase == InferencePhase::decode ? 1 : static_cast<double>(setup.context));
+  const bool decodes = setup.phase == InferencePhase::decode;
+  return static_cast<double>(setup.batch * (decodes ? 1 + setup.guessed : setup.context) +
+                             setup.chunk);
 }
 
 /// Makes the program of one step.
@@ -102,17 +103,24 @@ Seconds InferenceWriter::attention_time() const {
 Seconds InferenceWriter::scores_time(double result) const {
   const Transformer& model = setup_.model;
   const auto context = static_cast<double>(setup_.context);
-  if (setup_.phase == InferencePhase::prefill) {
-    const double flops = attention_products / 2 * rows_ * context * (widths_.query + result);
+  const auto of_prompt = [&](double rows) {
+    const double flops = attention_products / 2 * rows * context * (widths_.query + result);
     return kernels_.attention(attended_share(model, setup_.context) * flops, false, false);
-  }
-  const double tokens = rows_ * cached_tokens(model, setup_.context);
-  const Seconds time = kernels_.cached_attention(half_element * widths_.keys_and_values * tokens);
+  };
+  if (setup_.phase == InferencePhase::prefill) return of_prompt(rows_);
+  // A chunk is attended as the mean of all chunks of its prompt.
+  const Seconds chunk = setup_.chunk > 0 ? of_prompt(static_cast<double>(setup_.chunk)) : Seconds{};
+  const auto sequences = static_cast<double>(setup_.batch);
+  const double cached = sequences * cached_tokens(model, setup_.context);
+  const Seconds time =
+      chunk + kernels_.cached_attention(half_element * widths_.keys_and_values * cached);
   if (model.kv_rank == 0) return time;
+  const double tokens = static_cast<double>(1 + setup_.guessed) * cached;
   // All heads read the same latent keys and values, so that multiplying may take longer.
   const double heads = static_cast<double>(model.heads) / static_cast<double>(setup_.tensor);
   const double width = heads * static_cast<double>(2 * model.kv_rank + model.rope_dim);
-  return std::max(time, kernels_.attention(attention_products / 2 * tokens * width, false, false));
+  return std::max(
+      time, chunk + kernels_.attention(attention_products / 2 * tokens * width, false, false));
 }
 
 /// Both products of a feed-forward network.
@@ -188,7 +196,8 @@ CallProgram InferenceWriter::write(Rank per_node) {
     add_kernels("feed-forward", feed_forward);
     add_call(ProgramCallKind::all_reduce, activations);
   }
-  const auto sequences = static_cast<double>(setup_.batch);  // of each its last token
+  // Of each sequence its last token, and those that are guessed.
+  const auto sequences = static_cast<double>(setup_.batch * (1 + setup_.guessed));
   const auto vocabulary = static_cast<double>(model.vocabulary);
   add_kernels("head",
               kernels_.moved(fused_norm_bytes * sequences * widths_.hidden) +
@@ -211,6 +220,13 @@ void check_inference(const InferenceSetup& setup) {
   require(model.heads % setup.tensor == 0,
           fmt::format("--tp {}: '{}' has {} heads", setup.tensor, model.name, model.heads),
           "a number that divides them");
+}
+
+double tokens_of_step(const InferenceSetup& setup) {
+  double tokens = 1;
+  double right = 1;
+  for (std::int64_t i = 0; i < setup.guessed; ++i) tokens += right *= setup.accepted;
+  return tokens;
 }
 
 double cache_bytes_per_token(const InferenceSetup& setup) {
@@ -265,9 +281,17 @@ InferencePrediction predict_inference(StepMachine& machine, const InferenceSetup
       (step.memory.other - reserved_bytes) / static_cast<double>(setup.batch);
   step.max_sequences = static_cast<std::int64_t>(
       std::max(0.0, (usable - step.memory.weights - reserved_bytes) / of_sequence));
-  step.tokens_per_second =
-      static_cast<double>(setup.replicas) * computed_tokens(setup) / step.time.value;
-  if (setup.phase == InferencePhase::decode) step.tokens_per_user = 1 / step.time.value;
+  if (setup.phase == InferencePhase::prefill) {
+    step.tokens_per_second =
+        static_cast<double>(setup.replicas) * computed_tokens(setup) / step.time.value;
+    return step;
+  }
+  step.tokens_per_user = tokens_of_step(setup) / step.time.value;
+  step.tokens_per_second = static_cast<double>(setup.replicas * setup.batch) * step.tokens_per_user;
+  if (setup.chunk > 0) {
+    const std::int64_t steps = (setup.context + setup.chunk - 1) / setup.chunk;
+    step.prompt = static_cast<double>(steps) * step.time;
+  }
   return step;
 }
 

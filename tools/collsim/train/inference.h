@@ -29,9 +29,19 @@ struct InferenceSetup {
   bool fp8 = false;          ///< weights and products in 8 bits; all else is in 16
   bool graph = true;         ///< kernels are those of a CUDA graph; else the host issues each
   ServingEngine engine{};
+  /// Tokens of another prompt of `context` tokens that each decoding step computes besides.
+  std::int64_t chunk = 0;
+  /// Tokens that are guessed for each sequence before a decoding step checks all of them, and the
+  /// probability that one is right where those before it are.
+  std::int64_t guessed = 0;
+  double accepted = 0;
 
   std::int64_t ranks() const { return tensor * replicas; }
 };
+
+/// Tokens that a decoding step gives a sequence, in the mean: the guesses that are right one after
+/// the other, and one more, (1 - a^(k+1)) / (1 - a) (Leviathan et al., arXiv:2211.17192, eq. 1).
+double tokens_of_step(const InferenceSetup& setup);
 
 /// Throws InputError for more ranks than heads, and where a dimension does not divide.
 void check_inference(const InferenceSetup& setup);
@@ -60,7 +70,7 @@ CallProgram inference_program(const InferenceSetup& setup, const KernelTimes& ke
 
 /// How a step of inference is predicted.
 struct InferencePrediction {
-  Seconds time{};      ///< of a token, or until the first one
+  Seconds time{};      ///< of a decoding step, or until the first token
   Seconds computes{};  ///< as in GroupSchedule; so are the next two
   Seconds waits{};     ///< for the host
   Seconds exposed{};   ///< of all calls
@@ -69,6 +79,7 @@ struct InferencePrediction {
   std::int64_t max_sequences = 0;  ///< of a replica, that fit into memory
   double tokens_per_second = 0;    ///< of all replicas
   double tokens_per_user = 0;      ///< per second, of one sequence; decoding only
+  Seconds prompt{};                ///< until the first token of the prompt that has chunks beside
 };
 
 /// Throws InputError as check_inference() does, or where the machine has too few GPUs.

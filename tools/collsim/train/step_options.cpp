@@ -15,6 +15,7 @@
 #include "sim/topologies/loader.h"
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/core/numbers.h"
+#include "tools/collsim/core/options.h"
 #include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/size_option.h"
 #include "tools/collsim/core/variables_option.h"
@@ -162,6 +163,20 @@ MachineCalls calls_of_step(const po::variables_map& values, const PlacedMachine&
   return calls;
 }
 
+double factor_option(const po::variables_map& values, const char* option) {
+  if (!values.contains(option)) return 1;
+  constexpr double most = 1000;
+  const double factor = values[option].as<double>();
+  if (factor > 0 && factor <= most) return factor;
+  throw InputError(fmt::format("--{}: {:g}", option, factor),
+                   fmt::format("a factor above 0, at most {:g}", most));
+}
+
+KernelTable kernels_of_step(const po::variables_map& values) {
+  return slowed(load_kernel_table(), factor_option(values, "kernel-time"),
+                factor_option(values, "host-time"));
+}
+
 TrainingSetup read_setup(const po::variables_map& values, std::size_t gpus) {
   if (!values.contains("model")) throw InputError("no model", "--model NAME");
   TrainingSetup setup;
@@ -212,6 +227,20 @@ TrainingSetup read_setup(const po::variables_map& values, std::size_t gpus) {
   return setup;
 }
 
+void require_layout_options(const po::variables_map& values, const TrainingSetup& setup) {
+  const bool replicated = setup.data * setup.context > 1;
+  const bool reduces_beside = replicated && setup.zero < 3;
+  require_heeded(values, {{"cp-gather", setup.context > 1, "--cp 2 or more"},
+                          {"shard", setup.zero == 3, "--zero 3"},
+                          {"no-reshard", setup.zero == 3 && replicated, "--zero 3"},
+                          {"gpipe", setup.pipeline > 1, "--pp 2 or more"},
+                          {"no-sequence-parallel", setup.tensor > 1, "--tp 2 or more"},
+                          {"tp-overlap", setup.tensor > 1, "--tp 2 or more"},
+                          {"no-overlap", reduces_beside, "data-parallel ranks, and --zero 0 to 2"},
+                          {"bucket", reduces_beside && setup.overlap_gradients,
+                           "gradients that are reduced beside the backward pass"}});
+}
+
 InferenceSetup read_inference(const po::variables_map& values, std::size_t gpus) {
   if (!values.contains("model")) throw InputError("no model", "--model NAME");
   InferenceSetup setup;
@@ -235,6 +264,22 @@ InferenceSetup read_inference(const po::variables_map& values, std::size_t gpus)
   }
   setup.fp8 = precision == StepPrecision::fp8;
   setup.graph = !values["eager"].as<bool>();
+  const bool decodes = setup.phase == InferencePhase::decode;
+  require_heeded(values,
+                 {{"prefill-chunk", decodes, "decoding"}, {"speculate", decodes, "decoding"}});
+  setup.chunk = positive(values, "prefill-chunk", 0);
+  if (values.contains("speculate")) {
+    const auto& text = values["speculate"].as<std::string>();
+    std::string_view rest = text;
+    setup.guessed = take_number<std::int64_t>(rest).value_or(0);
+    setup.accepted = parse_number<double>(rest.substr(rest.starts_with(':') ? 1 : 0)).value_or(-1);
+    constexpr std::int64_t most = 64;
+    const bool is_share = setup.accepted >= 0 && setup.accepted <= 1;
+    if (setup.guessed < 1 || setup.guessed > most || !is_share) {
+      throw InputError(fmt::format("--speculate: '{}'", text),
+                       "TOKENS:SHARE, such as 4:0.7, of at most 64 tokens");
+    }
+  }
   if (values.contains("serving")) {
     if (setup.phase == InferencePhase::prefill) {
       throw InputError("--serving with --prefill", "decoding");

@@ -33,9 +33,19 @@ PlacedMachine machine_with_nics(const boost::program_options::variables_map& val
 MachineCalls calls_of_step(const boost::program_options::variables_map& values,
                            const PlacedMachine& machine);
 
+/// The factor that an option says, above 0 and at most 1000; 1 without it. Throws InputError.
+double factor_option(const boost::program_options::variables_map& values, const char* option);
+
+/// The shipped kernels, as --kernel-time and --host-time slow them. Throws InputError.
+KernelTable kernels_of_step(const boost::program_options::variables_map& values);
+
 /// Reads the setup of a training step on `gpus` GPUs. Throws InputError where options do not go
 /// together.
 TrainingSetup read_setup(const boost::program_options::variables_map& values, std::size_t gpus);
+
+/// Throws InputError for options that are for other layouts.
+void require_layout_options(const boost::program_options::variables_map& values,
+                            const TrainingSetup& setup);
 
 /// Reads the setup of an inference step on `gpus` GPUs. Throws InputError likewise.
 InferenceSetup read_inference(const boost::program_options::variables_map& values,

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <ostream>
 
+#include "tools/collsim/core/warnings.h"
 #include "tools/collsim/train/step_range.h"
 
 namespace collsim::command {
@@ -130,14 +131,24 @@ Fact token_fact(double cost, const StepPrice& price) {
           cost, price.currency, 4};
 }
 
+std::vector<Note> layout_notes(const std::string& machine, const TrainingSetup& setup) {
+  return {fmt::format("{} on {} GPUs of {}: {}", setup.model.name, setup.ranks(), machine,
+                      layout_words(setup)),
+          fmt::format("{} sequences of {} tokens, {} microbatches of {}; {}, recompute {}",
+                      setup.global_batch, setup.tokens_sequence(), setup.microbatches(),
+                      setup.micro_batch, to_string(setup.precision), to_string(setup.recompute))};
+}
+
+void warn_of_kernels(const StepMachine& machine, std::ostream& err) {
+  const GpuKernels& gpu = machine.kernels().gpu();
+  if (gpu.measured) return;
+  print_warning(
+      fmt::format("kernels of {} are by its data sheet: no step on it was measured", gpu.gpu), err);
+}
+
 void add_step(const std::string& machine, const TrainingSetup& setup, const StepPrediction& step,
               const std::optional<StepPrice>& price, Answer& answer) {
-  answer.head(
-      {fmt::format("{} on {} GPUs of {}: {}", setup.model.name, setup.ranks(), machine,
-                   layout_words(setup)),
-       fmt::format("{} sequences of {} tokens, {} microbatches of {}; {}, recompute {}",
-                   setup.global_batch, setup.tokens_sequence(), setup.microbatches(),
-                   setup.micro_batch, to_string(setup.precision), to_string(setup.recompute))});
+  answer.head(layout_notes(machine, setup));
   std::vector<Fact> rates{{"tokens a second", "", step.tokens_per_second, "", 0},
                           {"model FLOPs utilisation", "", percent * step.utilisation, "%"},
                           {step.fits ? "memory of a GPU" : "memory of a GPU (too much)",

@@ -30,6 +30,11 @@ Record step_record(const std::string& machine, const TrainingSetup& setup,
 /// What a million tokens cost.
 Fact token_fact(double cost, const StepPrice& price);
 
+/// What is asked: model, machine, layout, batch.
+std::vector<Note> layout_notes(const std::string& machine, const TrainingSetup& setup);
+/// Warns where no step on the machine's GPUs was measured.
+void warn_of_kernels(const StepMachine& machine, std::ostream& err);
+
 /// Adds a step in words: its time and parts, memory by part, speed, cost.
 void add_step(const std::string& machine, const TrainingSetup& setup, const StepPrediction& step,
               const std::optional<StepPrice>& price, Answer& answer);

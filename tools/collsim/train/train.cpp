@@ -18,10 +18,10 @@
 #include "tools/collsim/core/output_file.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/subcommand.h"
-#include "tools/collsim/core/warnings.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/request/program_check.h"
 #include "tools/collsim/train/inference.h"
+#include "tools/collsim/train/step_explanation.h"
 #include "tools/collsim/train/step_options.h"
 #include "tools/collsim/train/step_page.h"
 #include "tools/collsim/train/step_range.h"
@@ -72,6 +72,9 @@ Record inference_record(const std::string& machine, const InferenceSetup& setup,
   row["wait_ms"] = step.waits.value / one_milli;
   row["communication_share"] = step.exposed.value / step.time.value;
   row["tokens_per_s"] = step.tokens_per_second;
+  row["prefill_chunk"] = setup.chunk;
+  row["prompt_ms"] = setup.chunk > 0 ? Record(step.prompt.value / one_milli) : Record();
+  row["tokens_per_step"] = decodes ? Record(tokens_of_step(setup)) : Record();
   row["tokens_per_user_s"] = decodes ? Record(step.tokens_per_user) : Record(nullptr);
   row["weights_GB"] = step.memory.weights / one_giga;
   row["cache_GB"] = step.memory.cache / one_giga;
@@ -101,14 +104,24 @@ void add_inference(const std::string& machine, const InferenceSetup& setup,
     return Fact{name, fmt::format("{:>6.1f} %", hundred * of.value / step.time.value),
                 of.value / one_milli, "ms", 3};
   };
-  std::vector<Fact> times{part(decodes ? "a token" : "until the first token", step.time)};
+  const bool guesses = setup.guessed > 0;
+  std::vector<Fact> times{part(!decodes  ? "until the first token"
+                               : guesses ? "a step"
+                                         : "a token",
+                               step.time)};
   if (decodes) {
-    times.push_back({"8 of 10 such tokens took", "", setup.engine.range.low * time,
+    times.push_back({guesses ? "8 of 10 such steps took" : "8 of 10 such tokens took", "",
+                     setup.engine.range.low * time,
                      fmt::format("to {:.3f} ms", setup.engine.range.high * time), 3});
   }
   times.push_back(part("kernels", step.computes));
   times.push_back(part("exposed tp", step.exposed));
   if (step.waits.value > 0) times.push_back(part("waits for the host", step.waits));
+  if (guesses) times.push_back({"tokens of a step", "", tokens_of_step(setup), "", 2});
+  if (setup.chunk > 0) {
+    times.push_back({"first token of a prompt", fmt::format("in chunks of {}", setup.chunk),
+                     step.prompt.value / one_milli, "ms", 1});
+  }
   answer.figures(std::move(times));
   std::vector<Fact> rates{
       {decodes ? "tokens a second" : "prompt tokens a second", "", step.tokens_per_second, "", 0}};
@@ -227,21 +240,6 @@ int infer(const StepRequest& request, const std::string& name, StepMachine& mach
   return step.fits ? exit_ok : exit_answer_is_no;
 }
 
-/// Refuses options that are for other layouts.
-void require_layout_options(const po::variables_map& values, const TrainingSetup& setup) {
-  const bool replicated = setup.data * setup.context > 1;
-  const bool reduces_beside = replicated && setup.zero < 3;
-  require_heeded(values, {{"cp-gather", setup.context > 1, "--cp 2 or more"},
-                          {"shard", setup.zero == 3, "--zero 3"},
-                          {"no-reshard", setup.zero == 3 && replicated, "--zero 3"},
-                          {"gpipe", setup.pipeline > 1, "--pp 2 or more"},
-                          {"no-sequence-parallel", setup.tensor > 1, "--tp 2 or more"},
-                          {"tp-overlap", setup.tensor > 1, "--tp 2 or more"},
-                          {"no-overlap", reduces_beside, "data-parallel ranks, and --zero 0 to 2"},
-                          {"bucket", reduces_beside && setup.overlap_gradients,
-                           "gradients that are reduced beside the backward pass"}});
-}
-
 int train(const StepRequest& request, const std::string& name, StepMachine& machine,
           std::ostream& out) {
   const po::variables_map& values = request.values;
@@ -302,13 +300,6 @@ std::string subject_of(const po::variables_map& values) {
   throw InputError("train: no machine", "collsim train MACHINE --model NAME, or --help");
 }
 
-void warn_of_kernels(const StepMachine& machine, std::ostream& err) {
-  const GpuKernels& gpu = machine.kernels().gpu();
-  if (gpu.measured) return;
-  print_warning(
-      fmt::format("kernels of {} are by its data sheet: no step on it was measured", gpu.gpu), err);
-}
-
 void validate(const StepRequest& request, std::ostream& out) {
   heed_only(request.values, train_subcommand, {"--validate"});
   const PublishedSteps steps = load_published_steps(
@@ -326,16 +317,16 @@ std::vector<Mode> train_modes() {
   const std::string machine = job_machine_options() + "subject ";
   const std::string model =
       "model global-batch seq precision attention tp-overlap bucket gpipe cp cp-gather ep shard "
-      "no-reshard graph by-speed ";
+      "no-reshard graph ";
+  const std::string layout =
+      "software tp pp interleave zero micro-batch recompute no-sequence-parallel no-overlap "
+      "straggler kernel-time host-time ";
   return {
       {"--validate", "validate"},
       {"a program", machine + "graph trace", "timeline"},
-      {"--search", machine + model + "search"},
-      {"one training layout",
-       machine + model +
-           "software tp pp interleave zero micro-batch recompute no-sequence-parallel no-overlap "
-           "trace straggler advise",
-       "timeline"},
+      {"--search", machine + model + "by-speed search"},
+      {"--measured", machine + model + layout + "measured"},
+      {"one training layout", machine + model + layout + "by-speed trace advise", "timeline"},
   };
 }
 
@@ -354,11 +345,15 @@ int run_train(std::span<const std::string> args, std::ostream& out, std::ostream
     return exit_ok;
   }
   require_heeded(*values, {{"topology", !values->contains("subject"), "a program"}});
+  if (values->contains("measured")) {
+    heed_only(*values, train_subcommand, {"--measured"});
+    return explain_step(*values, args, out, err);
+  }
   const bool searches = (*values)["search"].as<bool>();
   heed_only(*values, train_subcommand, {searches ? "--search" : "one training layout"});
   const PlacedMachine placed = machine_of_step(*values, subject);
   const MachineCalls calls = calls_of_step(*values, placed);
-  StepMachine machine(calls, load_kernel_table());
+  StepMachine machine(calls, kernels_of_step(*values));
   warn_of_kernels(machine, err);
   return searches ? search(request, subject, calls, out, err)
                   : train(request, subject, machine, out);
@@ -370,21 +365,22 @@ const Subcommand train_subcommand{
     .name = "train",
     .summary = "how long a step of training takes: layouts, exposed communication, memory",
     .usages = {"MACHINE --model NAME --tp N --pp N [options]",
-               "MACHINE --model NAME --search [options]", "PROGRAM.yaml -t MACHINE",
-               "--validate FILE"},
+               "MACHINE --model NAME --search [options]",
+               "MACHINE --model NAME --measured TIME|LOG|TRACE... [options]",
+               "PROGRAM.yaml -t MACHINE", "--validate FILE"},
     .answers =
         "Says how long a step of training takes: kernels by the GPU's generation, calls by what "
         "NCCL chooses on the machine, and what of them nothing hides. Data parallelism fills what "
         "--tp, --pp and --cp leave of the GPUs.",
     .manual =
-        "--search finds the quickest layout. Also runs a program of calls and kernels (`collsim: "
-        "program/1`), and compares with published steps. --set and --placement are as in `collsim "
-        "plan`. docs/training.md has the model, its limits and its errors.",
+        "--search finds the quickest layout, --measured explains a step that was measured. Also "
+        "runs a program of calls and kernels (`collsim: program/1`), and compares with published "
+        "steps. --set and --placement are as in `collsim plan`. docs/training.md has the model, "
+        "its limits and its errors.",
     .examples =
         {"train dgx-a100 --nodes 8 --model gpt-22b --tp 8 --global-batch 64 --recompute full",
-         "train dgx-h100-x16 --model llama3-70b --global-batch 256 --search",
-         "train dgx-h100-x64 --model gpt3-175b --tp 8 --pp 8 --global-batch 2048 --timeline",
-         "train my-program.yaml -t dgx-h100", "train --validate published"},
+         "train dgx-h100 --nodes 4 --model llama3-8b --zero 3 --measured train.log",
+         "train my-program.yaml -t dgx-h100"},
     .argument = "subject",
     .first = "nodes model global-batch tp pp zero micro-batch recompute search format",
     .modes = train_modes(),
@@ -427,7 +423,8 @@ const Subcommand serve_subcommand{
     .first = "nodes ranks model tp batch context prefill precision eager format",
     .modes = {{"",
                job_machine_options() +
-                   "model tp batch context precision serving eager trace prefill",
+                   "model tp batch context precision serving prefill-chunk speculate eager trace "
+                   "prefill",
                "timeline"}},
     .formats = formats_with_page(),
     .values = {{"precision", text("TYPE", "bf16")}},

@@ -69,5 +69,7 @@ using TraceFormat = ReadFormat<FileKind::trace, RankTrace(const std::string& fil
 /// Reads a trace of any format that a job's traces may have, plain or compressed by gzip. Throws
 /// InputError for all others, with the name of the format if it is known.
 RankTrace read_job_trace(const std::string& file);
+/// Whether the file begins like one. Throws InputError where there is none.
+bool is_job_trace(const std::string& file);
 
 }  // namespace collsim

@@ -1,4 +1,4 @@
-#include "tools/collsim/replay/kineto_events.h"
+#include "tools/collsim/traces/kineto_events.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "tools/collsim/replay/trace_summary.h"
+#include "tools/collsim/traces/trace_summary.h"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/collsim/replay/job_trace.h"
+#include "tools/collsim/traces/job_trace.h"
 
 namespace collsim {
 

@@ -1,4 +1,4 @@
-#include "tools/collsim/replay/packed_file.h"
+#include "tools/collsim/traces/packed_file.h"
 
 #include <fmt/format.h>
 

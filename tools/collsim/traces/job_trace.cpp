@@ -1,4 +1,4 @@
-#include "tools/collsim/replay/job_trace.h"
+#include "tools/collsim/traces/job_trace.h"
 
 #include <zlib.h>
 
@@ -81,6 +81,10 @@ void sort_by_time(RankTrace& trace) {
   std::stable_sort(trace.work.begin(), trace.work.end(), [&](const auto& a, const auto& b) {
     return std::pair(issued(a), a.span.begin_us) < std::pair(issued(b), b.span.begin_us);
   });
+}
+
+bool is_job_trace(const std::string& file) {
+  return TraceFormat::find(trace_start(file), FormatSign::inside) != nullptr;
 }
 
 RankTrace read_job_trace(const std::string& file) {
