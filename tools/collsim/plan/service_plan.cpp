@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "models/call/rank_gpus.h"
 #include "sim/base/input_error.h"
@@ -155,29 +156,25 @@ void ServicePlanner::add_together(std::int64_t tensor, std::vector<ServicePlan>&
   }
 }
 
-Table service_table(const std::string& machine, const std::vector<ServicePlan>& plans,
-                    Table table) {
-  for (const ServicePlan& plan : plans) {
-    const bool apart = plan.prompt_replicas > 0;
-    const auto count = [](bool known, std::int64_t value) {
-      return known ? Record(value) : Record();
-    };
-    NewRow add(table);
-    add({"machine", "machine"}, machine);
-    add({"how", "prompts"}, plan.how);
-    add({"gpus", "GPUs"}, plan.gpus());
-    add({"prompt_replicas", "prompts on", "(replicas)"}, count(apart, plan.prompt_replicas));
-    add({"prompt_tp", "tp"}, count(apart, plan.prompt_tensor));
-    add({"replicas", "tokens on", "(replicas)"}, plan.replicas);
-    add({"tp", "tp"}, plan.tensor);
-    add({"batch", "batch"}, plan.batch);
-    add({"chunk", "chunk"}, count(plan.chunk > 0, plan.chunk));
-    add({"first_ms", "first", "(ms)", 1}, milliseconds * plan.first.value);
-    add({"transfer_ms", "of it sent", "(ms)", 1},
-        apart ? Record(milliseconds * plan.transfer.value) : Record());
-    add({"token_ms", "token", "(ms)", 1}, milliseconds * plan.token.value);
-  }
-  return table;
+void add_service_row(const std::string& machine, const ServicePlan& plan, Table& table) {
+  const bool apart = plan.prompt_replicas > 0;
+  const auto count = [](bool known, std::int64_t value) {
+    return known ? Record(value) : Record();
+  };
+  NewRow add(table);
+  add({"machine", "machine"}, machine);
+  add({"how", "prompts"}, plan.how);
+  add({"gpus", "GPUs"}, plan.gpus());
+  add({"prompt_replicas", "prompts on", "(replicas)"}, count(apart, plan.prompt_replicas));
+  add({"prompt_tp", "tp"}, count(apart, plan.prompt_tensor));
+  add({"replicas", "tokens on", "(replicas)"}, plan.replicas);
+  add({"tp", "tp"}, plan.tensor);
+  add({"batch", "batch"}, plan.batch);
+  add({"chunk", "chunk"}, count(plan.chunk > 0, plan.chunk));
+  add({"first_ms", "first", "(ms)", 1}, milliseconds * plan.first.value);
+  add({"transfer_ms", "of it sent", "(ms)", 1},
+      apart ? Record(milliseconds * plan.transfer.value) : Record());
+  add({"token_ms", "token", "(ms)", 1}, milliseconds * plan.token.value);
 }
 
 }  // namespace
@@ -195,8 +192,9 @@ std::int64_t servers_within(double rate, Seconds service, Seconds limit) {
   return servers;
 }
 
-PlannedAnswer plan_service(std::vector<Alternative> alternatives, RunSpec run,
-                           const po::variables_map& values, const std::string& command) {
+namespace {
+
+ServiceLevel read_level(const po::variables_map& values) {
   constexpr std::uint32_t most = 1U << 20;
   if (!values.contains("model")) throw InputError("plan serve: no model", "--model NAME");
   ServiceLevel level;
@@ -207,40 +205,67 @@ PlannedAnswer plan_service(std::vector<Alternative> alternatives, RunSpec run,
   level.answer = bounded_option(values, "answer", 1, most);
   level.first = quantity_option(values, "first-token", parse_time);
   level.between = quantity_option(values, "next-token", parse_time);
+  return level;
+}
+
+/// Ways to keep the promise.
+struct ServicePlans {
+  std::vector<ServicePlan> apart;
+  std::vector<ServicePlan> together;
+};
+
+/// Tries the numbers of GPUs over which tensors may be cut, on two nodes.
+ServicePlans plans_on(const Alternative& machine, RunSpec run, const ServiceLevel& level,
+                      const std::vector<std::uint32_t>& tensor, const KernelTable& kernels) {
+  const Topology topology = compose(machine.parts, 2);
+  MachineCalls calls;
+  calls.topology = &topology;
+  calls.gpus = first_gpus(topology, static_cast<Rank>(topology.gpus().size()));
+  calls.run = std::move(run);
+  StepMachine steps(calls, kernels);
+  ServicePlanner planner(level, steps);
+  const auto divides = [&](std::uint32_t gpus) {
+    return gpus <= steps.per_node() && level.model.heads % gpus == 0;
+  };
+  ServicePlans plans;
+  for (const std::uint32_t tokens : tensor) {
+    if (!divides(tokens)) continue;
+    planner.add_together(tokens, plans.together);
+    for (const std::uint32_t prompts : tensor) {
+      if (divides(prompts)) planner.add_apart(prompts, tokens, plans.apart);
+    }
+  }
+  return plans;
+}
+
+/// The plan of fewest GPUs; of equals, the one whose first token is earliest.
+std::optional<ServicePlan> least_of(const std::vector<ServicePlan>& plans) {
+  const auto best =
+      std::min_element(plans.begin(), plans.end(), [](const ServicePlan& a, const ServicePlan& b) {
+        return std::pair(a.gpus(), a.first) < std::pair(b.gpus(), b.first);
+      });
+  return best == plans.end() ? std::nullopt : std::optional(*best);
+}
+
+}  // namespace
+
+PlannedAnswer plan_service(std::vector<Alternative> alternatives, RunSpec run,
+                           const po::variables_map& values, const std::string& command) {
+  const ServiceLevel level = read_level(values);
   const auto tensor = parse_numbers("tp", values["tp"].as<std::string>(), 1, 1024);
   const KernelTable kernels = load_kernel_table();
   run.graph = true;
   Table table;
   std::set<std::string> warnings;
   for (const Alternative& each : alternatives) {
-    const Topology topology = compose(each.parts, 2);
-    MachineCalls calls;
-    calls.topology = &topology;
-    calls.gpus = first_gpus(topology, static_cast<Rank>(topology.gpus().size()));
-    calls.run = run;
-    StepMachine machine(calls, kernels);
-    ServicePlanner planner(level, machine);
-    std::vector<ServicePlan> apart;
-    std::vector<ServicePlan> together;
-    for (const std::uint32_t tokens : tensor) {
-      if (tokens > machine.per_node() || level.model.heads % tokens != 0) continue;
-      planner.add_together(tokens, together);
-      for (const std::uint32_t prompts : tensor) {
-        if (prompts <= machine.per_node() && level.model.heads % prompts == 0) {
-          planner.add_apart(prompts, tokens, apart);
-        }
-      }
-    }
-    for (const auto* const plans : {&apart, &together}) {
-      const auto best = std::min_element(
-          plans->begin(), plans->end(), [](const ServicePlan& a, const ServicePlan& b) {
-            return std::pair(a.gpus(), a.first) < std::pair(b.gpus(), b.first);
-          });
-      if (best != plans->end()) {
-        table = service_table(describe(each), {*best}, std::move(table));
+    const std::string machine = describe(each);
+    const ServicePlans plans = plans_on(each, run, level, tensor, kernels);
+    for (const auto& [of, how] :
+         {std::pair{&plans.apart, "apart"}, std::pair{&plans.together, "together with decoding"}}) {
+      if (const auto best = least_of(*of)) {
+        add_service_row(machine, *best, table);
       } else {
-        warnings.insert(fmt::format("{}: nothing keeps the times with prompts {}", describe(each),
-                                    plans == &apart ? "apart" : "together with decoding"));
+        warnings.insert(fmt::format("{}: nothing keeps the times with prompts {}", machine, how));
       }
     }
   }
