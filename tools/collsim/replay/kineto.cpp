@@ -7,7 +7,7 @@
 #include "sim/base/input_error.h"
 #include "tools/collsim/replay/job_trace.h"
 #include "tools/collsim/replay/kineto_events.h"
-#include "tools/collsim/replay/packed_file.h"
+#include "tools/collsim/core/packed_file.h"
 
 namespace collsim {
 

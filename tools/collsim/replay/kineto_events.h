@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tools/collsim/replay/job_trace.h"
-#include "tools/collsim/replay/packed_file.h"
+#include "tools/collsim/core/packed_file.h"
 
 namespace collsim {
 
