@@ -7,7 +7,7 @@ namespace collsim {
 
 ScalingError load_scaling_error() {
   const auto scaling = load_yaml(shipped_file("trust", "models/data"), "trust")
-                           .mapping({"measured", "derived", "guessed", "scaling"})
+                           .mapping({"scaling"})
                            .find("scaling");
   if (!scaling) return {};
   const YamlMapping keys = scaling->mapping({"off", "gpus", "source"});

@@ -9,7 +9,6 @@
 
 #include "models/calibration/calibration_file.h"
 #include "models/machine/gpu_model.h"
-#include "sim/base/data_directory.h"
 #include "sim/base/words.h"
 
 namespace collsim {
@@ -17,7 +16,6 @@ namespace collsim {
 namespace {
 
 constexpr std::array link_kinds{LinkKind::nvlink, LinkKind::pcie, LinkKind::cpu, LinkKind::network};
-constexpr Bytes large{16 << 20};
 
 CalibrationTrust all_guessed() {
   CalibrationTrust trust;
@@ -135,25 +133,6 @@ Medium medium_of(const Calibration& cost, std::span<const LinkKind> kinds, std::
     return {cost.transport.empty() ? "network" : cost.transport, hosts};
   }
   return {crosses(LinkKind::pcie) || crosses(LinkKind::cpu) ? "pcie" : "nvlink"};
-}
-
-std::vector<TrustError> load_trust_errors() {
-  const YamlMapping root = load_yaml(shipped_file("trust", "models/data"), "trust")
-                               .mapping({"measured", "derived", "guessed", "scaling"});
-  std::vector<TrustError> errors;
-  for (const Trust trust : {Trust::measured, Trust::derived, Trust::guessed}) {
-    const YamlMapping keys = root.at(to_string(trust)).mapping({"from_16_mib", "below", "source"});
-    errors.push_back({trust, keys.at("from_16_mib").fraction(), keys.at("below").fraction(),
-                      keys.at("source").string()});
-  }
-  return errors;
-}
-
-std::optional<double> error_of(std::span<const TrustError> errors, Trust trust, Bytes size) {
-  for (const TrustError& error : errors) {
-    if (error.trust == trust) return size < large ? error.below : error.from_16_mib;
-  }
-  return std::nullopt;
 }
 
 }  // namespace collsim

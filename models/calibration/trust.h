@@ -52,18 +52,4 @@ std::optional<Trust> find_trust(std::string_view name);
 /// The names of all, for messages.
 inline constexpr const char* trust_classes = "exact, measured, derived or guessed";
 
-/// How far off predictions of a class have been: medians of absolute errors, as shares.
-struct TrustError {
-  Trust trust = Trust::guessed;
-  double from_16_mib = 0;
-  double below = 0;
-  std::string source;  ///< of whom: "2,317 recorded rows that no fit has seen"
-};
-
-/// Reads the errors of models/data/trust.yaml, best trust first. Throws InputError.
-std::vector<TrustError> load_trust_errors();
-
-/// The error of a class for calls of a size; none of exact ones.
-std::optional<double> error_of(std::span<const TrustError> errors, Trust trust, Bytes size);
-
 }  // namespace collsim

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "models/calibration/calibration_file.h"
-#include "models/calibration/trust.h"
+#include "models/calibration/scaling_error.h"
 #include "models/imports/import.h"
 #include "models/imports/machine.h"
 #include "models/nccl/search/graph_xml.h"
@@ -277,7 +277,7 @@ void add_yaml_readers(const fs::path& folder, std::vector<FuzzTarget>& targets) 
   targets.push_back({"model-config", seeds_of({"tests/fuzz/seeds"}, {"model-config.json"}),
                      reads([](const TextFile& text) { read_transformer(text); })});
   targets.push_back({"trust", seeds_of({"models/data"}, {"trust.yaml"}),
-                     loads_data(folder, "trust.yaml", [] { load_trust_errors(); })});
+                     loads_data(folder, "trust.yaml", [] { load_scaling_error(); })});
   targets.push_back({"noise", seeds_of({"models/data"}, {"noise.yaml"}),
                      loads_data(folder, "noise.yaml", [] { load_spread(); })});
   targets.push_back({"nccl-variables", seeds_of({"models/data"}, {"nccl-variables.yaml"}),

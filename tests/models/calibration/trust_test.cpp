@@ -120,15 +120,5 @@ TEST(Trust, a_class_that_does_not_exist_is_refused_at_its_place) {
   EXPECT_NE(error.find("measured, derived or guessed"), std::string::npos);
 }
 
-TEST(Trust, every_class_but_exact_has_a_known_error) {
-  const auto errors = load_trust_errors();
-  ASSERT_EQ(errors.size(), 3U);
-  EXPECT_LT(errors[0].from_16_mib, errors[1].from_16_mib);
-  EXPECT_LT(errors[1].from_16_mib, errors[2].from_16_mib);
-  EXPECT_FALSE(error_of(errors, Trust::exact, Bytes{8}));
-  EXPECT_EQ(error_of(errors, Trust::derived, Bytes{16 << 20}), errors[1].from_16_mib);
-  EXPECT_EQ(error_of(errors, Trust::derived, Bytes{(16 << 20) - 4}), errors[1].below);
-}
-
 }  // namespace
 }  // namespace collsim

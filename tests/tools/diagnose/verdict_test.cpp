@@ -13,33 +13,35 @@
 namespace collsim {
 namespace {
 
+/// Eight of ten times lie within 1.2816 deviations: of large calls a deviation is 0.14826, of small
+/// ones twice as much.
 Spread simple_spread() {
+  const auto range = [](double deviation) {
+    return ErrorRange{std::exp(-1.2816 * deviation), std::exp(1.2816 * deviation)};
+  };
   Spread spread;
-  spread.errors = {{Trust::derived, 0.1, 0.2, ""}};
+  spread.ranges.ends = {Bytes{16 << 20}};
+  spread.ranges.classes = {{Trust::derived, "any", {range(0.29652), range(0.14826)}, 1, 1}};
   spread.bands = {{Bytes{1024}, 0.03}};
   spread.rest = 0.01;
   return spread;
 }
 
-// A normal distribution with median absolute value 0.1 has the standard deviation 0.14826; with
-// noise of 0.01 it is hypot(0.14826, 0.01) = 0.148597.
-TEST(Spread, is_the_model_s_error_and_noise) {
+// With noise of 0.01 a deviation of 0.14826 is hypot(0.14826, 0.01) = 0.148597.
+TEST(Spread, is_the_prediction_s_error_and_noise) {
   const Spread spread = simple_spread();
-  EXPECT_NEAR(spread.model_error(Trust::derived, Bytes{64 << 20}), 0.14826, 1e-9);
-  EXPECT_NEAR(spread.model_error(Trust::derived, Bytes{8}), 0.29652, 1e-9);
+  EXPECT_NEAR(spread.sided_error(Trust::derived, {}, Bytes{64 << 20}).slower, 0.14826, 1e-9);
+  EXPECT_NEAR(spread.sided_error(Trust::derived, {}, Bytes{8}).slower, 0.29652, 1e-9);
   EXPECT_DOUBLE_EQ(spread.noise(Bytes{1023}), 0.03);
   EXPECT_DOUBLE_EQ(spread.noise(Bytes{1024}), 0.01);
-  EXPECT_NEAR(spread.total(Trust::derived, Bytes{64 << 20}), 0.148597, 1e-6);
+  EXPECT_NEAR(spread.slower(Trust::derived, {}, Bytes{64 << 20}), 0.148597, 1e-6);
 }
 
-/// Ranges of large calls: of those over InfiniBand nine of ten are at most 2.25 times as slow, of
-/// others 1.5 times. Of small ones all are at most 1.2 times.
+/// Nine of ten large calls are at most 1.5 times as slow as predicted, small ones 1.2 times.
 Spread spread_with_ranges() {
   Spread spread = simple_spread();
   spread.rest = 0;
-  spread.ranges.ends = {Bytes{16 << 20}};
-  spread.ranges.classes = {{Trust::derived, "any", {{0.9, 1.2}, {0.9, 1.5}}, 1, 1},
-                           {Trust::derived, "ib", {{0.9, 1.2}, {0.9, 2.25}}, 1, 1}};
+  spread.ranges.classes = {{Trust::derived, "any", {{0.9, 1.2}, {0.9, 1.5}}, 1, 1}};
   return spread;
 }
 
@@ -55,19 +57,16 @@ TEST(Spread, is_the_slow_end_of_the_range_of_such_predictions) {
 }
 
 // Nine of ten are below 1.5 times and above 0.9 times what is predicted, each 1.2816 deviations
-// away; over InfiniBand 0.35 of the slow half, whatever the release. Without ranges both sides are
-// the model's error.
+// away. Of exact predictions both sides are what rounding leaves.
 TEST(Spread, has_two_sides) {
   const Spread spread = spread_with_ranges();
   constexpr Bytes call{64 << 20};
   const SidedError nvlink = spread.sided_error(Trust::derived, {"nvlink"}, call);
   EXPECT_NEAR(nvlink.slower, std::log(1.5) / 1.2816, 1e-9);
   EXPECT_NEAR(nvlink.faster, -std::log(0.9) / 1.2816, 1e-9);
-  Spread other = spread;
-  other.knows_release = false;
-  EXPECT_NEAR(other.sided_error(Trust::derived, {"ib"}, call).slower, 0.2838 / 1.2816, 1e-4);
-  EXPECT_EQ(simple_spread().sided_error(Trust::derived, {"ib"}, call).faster,
-            simple_spread().model_error(Trust::derived, call));
+  const SidedError exact = spread.sided_error(Trust::exact, {"nvlink"}, call);
+  EXPECT_DOUBLE_EQ(exact.slower, 0.005);
+  EXPECT_DOUBLE_EQ(exact.faster, 0.005);
 }
 
 // Two sizes of RoCE, say, that may take 2.7 times as long as predicted but no less than 0.9: as far
@@ -80,17 +79,6 @@ TEST(LogLikelihood, is_less_on_the_narrow_side) {
                                           {Bytes{256 << 20}, Trust::guessed, 0}};
   EXPECT_GT(log_likelihood(std::vector{0.6, 0.6}, places, spread),
             log_likelihood(std::vector{-0.6, -0.6}, places, spread) + 3);
-}
-
-// Over InfiniBand 0.35 of it, as a logarithm, where the rules are those of the release that ran:
-// 0.35 * ln(2.25) = 0.2838. By those of another one all of it, and twice as much.
-TEST(Spread, over_infiniband_is_that_of_known_releases) {
-  const Spread spread = spread_with_ranges();
-  constexpr Bytes call{64 << 20};
-  EXPECT_NEAR(spread.healthy(Trust::derived, {"ib"}, call), 0.2838, 1e-4);
-  EXPECT_NEAR(of_other_release(spread).healthy(Trust::derived, {"ib"}, call), 2 * std::log(2.25),
-              1e-9);
-  EXPECT_NEAR(of_other_release(spread).model_error(Trust::derived, call), 2 * 0.14826, 1e-9);
 }
 
 // 1.2 times to the power of 2.7 / 1.2816 is 1.47, less than 2.5.
@@ -379,9 +367,6 @@ TEST(CauseGroups, a_misfit_costs) {
   EXPECT_NEAR(likelihood_at(2), 0.5, 1e-6);
 }
 
-// A share of host memory's rate is usually 0.5 to 1, a tenth of all cases apart. Beside a value
-// that may be anywhere from 0.02 to 0.85, so ln(42.5) = 3.7495 wide, a usual one is likelier by 0.1
-// + 0.9 * 3.7495 / ln(2) = 4.9684 times, others by 0.1.
 // Nothing is to be cured where `none of these` is likelier than the first cause.
 TEST(LikeliestCause, is_none_where_none_of_them_is_likelier) {
   Diagnosis diagnosis;
@@ -402,6 +387,9 @@ TEST(IfPossible, lets_bugs_go_on) {
                std::logic_error);
 }
 
+// A share of host memory's rate is usually 0.5 to 1, a tenth of all cases apart. Beside a value
+// that may be anywhere from 0.02 to 0.85, so ln(42.5) = 3.7495 wide, a usual one is likelier by 0.1
+// + 0.9 * 3.7495 / ln(2) = 4.9684 times, others by 0.1.
 TEST(CauseGroups, favour_usual_values) {
   CauseParameter parameter{"at {}", {0.1, 1}, true, 1, std::pair(0.5, 1.0)};
   EXPECT_NEAR(prior_of(parameter, 0.855), std::log(4.9684), 1e-4);

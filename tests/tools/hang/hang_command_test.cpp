@@ -1,5 +1,6 @@
 // collsim hang: what is printed, exit codes, bad input.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -75,6 +76,21 @@ TEST(HangCommand, answers_beside_a_cut_off_dump) {
   EXPECT_TRUE(outcome.err.starts_with("collsim: rank 1 counts as not dumped: " + name +
                                       ": byte 4: the pickle is cut off"))
       << outcome.err;
+}
+
+// Kubernetes wraps each line into JSON. All ranks of two but the second have a line.
+TEST(HangCommand, reads_lines_that_a_collector_wrapped) {
+  std::string lines;
+  for (const int rank : {0, 2}) {
+    lines += fmt::format(
+        "{{\"log\":\"[Rank {}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, "
+        "OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600060 milliseconds before timing "
+        "out.\\n\",\"stream\":\"stderr\"}}\n",
+        rank);
+  }
+  const test::TemporaryFile log("pod.log", lines);
+  const Outcome outcome = hang({log.path().string()});
+  EXPECT_TRUE(outcome.out.starts_with("dump missing: rank 1\n")) << outcome.out << outcome.err;
 }
 
 TEST(HangCommand, refuses_bad_input) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 #include <set>
 #include <string>
@@ -415,6 +416,53 @@ TEST(HangProperty, a_rank_without_lines_is_named) {
     const HangAnalysis by_report = analyse_hang(assemble_job(read_watchdog_text("log", text)));
     ASSERT_EQ(by_report.verdict, HangVerdict::cpu_side) << text;
     ASSERT_EQ(by_report.findings.front().suspects, named) << text;
+  }
+}
+
+/// What NCCL's RAS says of ranks that are one call behind, fewer than the others.
+std::string ras_lines(std::size_t ranks, const std::vector<std::uint32_t>& behind,
+                      std::int64_t call) {
+  std::string text = fmt::format(
+      "Warnings\n========\n\n#0-0 (cf264af53edbe986) MISMATCH\n"
+      "  Communicator ranks have different collective operation counts\n"
+      "  {} ranks have launched up to operation {}\n"
+      "  {} ranks have launched up to operation {}\n",
+      ranks - behind.size(), call, behind.size(), call - 1);
+  for (const std::uint32_t rank : behind) {
+    text += fmt::format("  Rank {} -- GPU {} managed by process 7{} on node 10.0.0.{}\n", rank,
+                        rank % 8, rank, rank / 8);
+  }
+  return text + "\n#1-0 (aa) MISMATCH\n  1 ranks have launched up to operation 3\n";
+}
+
+/// What torchfrtrace prints of them.
+std::string trace_lines(std::size_t ranks, const std::vector<std::uint32_t>& behind,
+                        std::int64_t call) {
+  std::vector<std::size_t> all(ranks);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return fmt::format(
+      "Not all ranks joining collective {} at entry 4\ngroup info: 0:default_pg\n"
+      "collective: nccl:all_reduce\nmissing ranks: {{{}}}\ninput sizes: [[1024]]\n"
+      "expected ranks: {{{}}}\n",
+      call, fmt::join(behind, ", "), fmt::join(all, ", "));
+}
+
+// What other tools say of a hang: the ranks that they name never issued the call.
+TEST(HangProperty, ranks_that_other_tools_call_behind_are_named) {
+  Draw draw(6);
+  for (int i = 0; i < 300; ++i) {
+    const std::size_t ranks = 4 + draw.below(61);
+    std::set<std::uint32_t> some;
+    while (some.size() < 1 + ranks / 8) some.insert(static_cast<std::uint32_t>(draw.below(ranks)));
+    const std::vector<std::uint32_t> behind(some.begin(), some.end());
+    const auto call = static_cast<std::int64_t>(5 + draw.below(5000));
+    for (const std::string& text :
+         {ras_lines(ranks, behind, call), trace_lines(ranks, behind, call)}) {
+      ASSERT_TRUE(has_watchdog_lines(text));
+      const HangAnalysis found = analyse_hang(assemble_job(read_watchdog_text("log", text)));
+      ASSERT_EQ(found.verdict, HangVerdict::cpu_side) << text;
+      ASSERT_EQ(found.findings.front().suspects, behind) << text;
+    }
   }
 }
 

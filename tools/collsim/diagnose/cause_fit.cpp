@@ -159,19 +159,6 @@ std::vector<const FittedCause*> likely_causes(const std::vector<FittedCause>& ca
   return likely;
 }
 
-/// Two causes at once, with the values that the curves of each favour.
-std::optional<FittedCause> fit_pair(const ValueFit& fit, const FittedCause& one,
-                                    const FittedCause& other) {
-  std::optional<FittedCause> best;
-  for (const auto& [x, y] : fit.values_of_two(one, other)) {
-    auto fitted = fit.screen(joined(one, other, x, y));
-    if (fitted && (!best || best->log_likelihood < fitted->log_likelihood)) {
-      best = std::move(fitted);
-    }
-  }
-  return best;
-}
-
 using CausePair = std::pair<const FittedCause*, const FittedCause*>;
 
 /// Pairs of the likeliest causes; and where one of those asks for another machine, of it and the
@@ -195,7 +182,7 @@ std::vector<CausePair> likely_pairs(const ValueFit& fit, const std::vector<Fitte
   std::vector<std::pair<double, const FittedCause*>> faults;
   for (const FittedCause* fault : likely_causes(causes, causes.size())) {
     if (fault->hypothesis.is_question) continue;
-    faults.emplace_back(-fit.likelihood_of_two(**asked, *fault) - prior_of(*fault), fault);
+    faults.emplace_back(-fit.best_of_two(**asked, *fault).log_likelihood - prior_of(*fault), fault);
   }
   std::sort(faults.begin(), faults.end());
   faults.resize(std::min(faults.size(), of_machine));
@@ -207,7 +194,6 @@ std::vector<CausePair> likely_pairs(const ValueFit& fit, const std::vector<Fitte
 /// ones, simulated. `causes` are sorted by their scores. None where a single one explains the times
 /// as well, or one that the log shows explains most of them.
 std::vector<FittedCause> fit_two(const ValueFit& fit, const std::vector<FittedCause>& causes) {
-  constexpr double unexplained = 0.12;  // of a single cause
   constexpr std::size_t simulated = 4;
   if (causes.empty()) return {};
   const FittedCause& first = causes.front();
@@ -217,7 +203,9 @@ std::vector<FittedCause> fit_two(const ValueFit& fit, const std::vector<FittedCa
   if (is_shown(first.hypothesis) && fit.explains_most(first)) return {};
   std::vector<FittedCause> two;
   for (const auto& [one, other] : likely_pairs(fit, causes)) {
-    if (auto fitted = fit_pair(fit, *one, *other)) two.push_back(std::move(*fitted));
+    const TwoValues values = fit.best_of_two(*one, *other);
+    auto fitted = fit.screen(joined(*one, *other, values.one, values.other));
+    if (fitted) two.push_back(std::move(*fitted));
   }
   sort_by_score(two);
   if (two.empty() || score_of(two.front()) < score_of(first)) return {};
@@ -292,23 +280,18 @@ std::string name_of(const FittedCause& cause) {
   return fmt::format("{}/{}/{}", hypothesis.cause, hypothesis.text, hypothesis.place);
 }
 
-/// A simulation of many ranks takes longer than its messages say: of more than 32 ranks as much
-/// less is simulated, and of one cause at least. Sends and receives contend for links: one of their
-/// messages takes as long as eight of a ring or a tree.
+/// Of many ranks less is simulated, but one cause at least. Sends and receives contend for links:
+/// one of their messages takes as long as eight of a ring or a tree.
 FitEffort effort_of(FitEffort effort, const RecordedCall& call) {
-  constexpr double usual = 32;
   constexpr std::uint64_t of_contending = 8;
-  const double share = std::min(1.0, usual / call.ranks);
+  const double share = share_of_effort(call.ranks);
   const auto part = [share](std::uint64_t all) {
     return static_cast<std::uint64_t>(std::max(1.0, share * static_cast<double>(all)));
   };
   const bool contends = !function_of(call.collective);
-  for (std::size_t* const count : {&effort.max, &effort.first, &effort.finely}) {
-    *count = part(*count);
-  }
-  for (std::uint64_t* const messages : {&effort.messages, &effort.for_first}) {
-    *messages = part(*messages) / (contends ? of_contending : 1);
-  }
+  effort.max = part(effort.max);
+  effort.finely = static_cast<std::size_t>(std::round(share * static_cast<double>(effort.finely)));
+  effort.messages = part(effort.messages) / (contends ? of_contending : 1);
   if (contends) effort.of_one /= of_contending;
   return effort;
 }
@@ -327,8 +310,7 @@ void simulate_likeliest(const ValueFit& fit, const FitEffort& effort,
       cause = fit.taken_for(known->second, cause.hypothesis);
       continue;
     }
-    if (count == effort.max) continue;
-    if (messages > (count < effort.first ? effort.for_first : effort.messages)) continue;
+    if (count == effort.max || messages > effort.messages) continue;
     ++count;
     auto simulated = fit.simulate(cause);
     if (!simulated) continue;
@@ -378,7 +360,7 @@ std::vector<FittedCause> fit_causes(const LogPredictor& predictor,
   const ValueFit fit(predictor, points, spread, effort.of_one);
   std::vector<FittedCause> causes = screen_all(fit, hypotheses);
   simulate_likeliest(fit, effort, causes);
-  if (call.ranks <= effort.ranks_beyond) simulate_finely(fit, effort, causes);
+  if (effort.finely > 0) simulate_finely(fit, effort, causes);
   std::vector<FittedCause> two = fit_two(fit, causes);
   std::move(two.begin(), two.end(), std::back_inserter(causes));
   sort_by_score(causes);

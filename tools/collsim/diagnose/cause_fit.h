@@ -10,13 +10,10 @@ namespace collsim {
 
 /// How much work fitting may be.
 struct FitEffort {
-  std::size_t max = 24;                 ///< causes that are simulated: those that estimates favour
-  std::size_t first = 8;                ///< of them, that may take more messages
-  std::uint64_t messages = 1'500'000;   ///< of all simulations together; after these none begins
-  std::uint64_t for_first = 2'000'000;  ///< the same for the first ones
-  std::size_t finely = 6;               ///< causes that are simulated at more sizes
-  /// Up to so many ranks that is done, and the first of all is simulated even after the messages.
-  Rank ranks_beyond = 256;
+  std::size_t max = 24;                ///< causes that are simulated: those that estimates favour
+  std::uint64_t messages = 2'000'000;  ///< of all simulations together; after these none begins
+  /// Causes that are simulated at more sizes; the first of all even after the messages.
+  std::size_t finely = 6;
   std::uint64_t of_one = 60'000;  ///< of one cause with one value; but for three sizes
 };
 

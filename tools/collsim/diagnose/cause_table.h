@@ -24,6 +24,9 @@ struct CauseParameter {
   /// about its rate.
   std::optional<std::pair<double, double>> usual{};
   double min = 0;  ///< of any value that is tried
+
+  /// Whether the number is a share of a rate, which at 1 is healthy; else a latency or a count.
+  bool is_share() const { return continuous && max <= 1; }
 };
 
 /// A setting that makes a cause, and how it changes the cause's odds where it is set.
@@ -77,7 +80,7 @@ struct CauseRow {
 /// The rows of models/data/causes.yaml. Throws InputError.
 std::vector<CauseRow> load_causes();
 
-/// The row of a cause that is simulated by itself; there is one.
+/// The row of a cause that is simulated by itself, or of none, "healthy"; there is one.
 const CauseRow& cause_row(const std::vector<CauseRow>& rows, std::string_view cause);
 
 }  // namespace collsim

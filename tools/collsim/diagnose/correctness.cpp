@@ -29,9 +29,11 @@ bool forces_ll128(const Settings& settings) {
   return !value.starts_with('^') && value.find("ll128") != std::string::npos;
 }
 
-/// LL128 needs stores of 128 bytes that arrive whole. NCCL's documentation (NCCL_PROTO) warns that
-/// it corrupts data where they do not, so that users should not force it.
-std::vector<std::string> causes_of(const LogFacts& facts, const Settings& settings) {
+}  // namespace
+
+std::vector<std::string> corrupting_settings(const LogFacts& facts, const Settings& settings) {
+  // LL128 needs stores of 128 bytes that arrive whole. NCCL's documentation (NCCL_PROTO) warns that
+  // it corrupts data where they do not, so that users should not force it.
   if (!forces_ll128(settings)) return {};
   const std::string value = settings.at("NCCL_PROTO");
   if (talks_over_sockets(facts, settings)) {
@@ -47,8 +49,6 @@ std::vector<std::string> causes_of(const LogFacts& facts, const Settings& settin
                   value)};
 }
 
-}  // namespace
-
 Correctness correctness_of(const Recording& recording, const LogFacts& facts,
                            const ValidationOptions& options) {
   Correctness correctness;
@@ -61,7 +61,7 @@ Correctness correctness_of(const Recording& recording, const LogFacts& facts,
     }
     for (const auto& [name, value] : row.variables) settings[name] = value;
   }
-  if (correctness.is_wrong()) correctness.causes = causes_of(facts, settings);
+  if (correctness.is_wrong()) correctness.causes = corrupting_settings(facts, settings);
   return correctness;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,10 @@ struct Correctness {
 /// be theirs or a row's.
 Correctness correctness_of(const Recording& recording, const LogFacts& facts,
                            const ValidationOptions& options = {});
+
+/// What settings show that may corrupt data, one sentence each. `facts` are those of NCCL's log.
+std::vector<std::string> corrupting_settings(const LogFacts& facts,
+                                             const std::map<std::string, std::string>& settings);
 
 /// Says how many times are of wrong results, and the causes: "2 of 4 times are of wrong results,
 /// the first in line 17, 8388608 B, in place".

@@ -12,6 +12,7 @@
 #include "models/recordings/log_facts.h"
 #include "tools/collsim/diagnose/cause_fit.h"
 #include "tools/collsim/diagnose/evidence.h"
+#include "tools/collsim/diagnose/log_predictor.h"
 #include "tools/collsim/diagnose/next_measurement.h"
 #include "tools/collsim/diagnose/spread.h"
 
@@ -71,6 +72,9 @@ struct CauseGroup {
   double likelihood = 0;            ///< among all groups and what is none of them
 };
 
+/// The score of the likeliest cause of a group.
+double best_score(const CauseGroup& group);
+
 /// What a log says about its machine.
 struct Diagnosis {
   std::vector<RecordedCall> calls;  ///< by series
@@ -87,14 +91,6 @@ struct Diagnosis {
   std::string reason;                       ///< why this verdict, where no size says it
 };
 
-/// Times on a healthy machine, kept for other logs of it.
-struct HealthyTime {
-  double log_time = 0;  ///< logarithm of seconds
-  Trust trust = Trust::guessed;
-  Medium medium;  ///< that the data cross
-};
-using HealthyTimes = std::map<std::pair<RecordedCall, Bytes>, HealthyTime>;
-
 /// What a diagnosis is asked, beside the log.
 struct DiagnosisInput {
   const Recording* recording = nullptr;
@@ -105,10 +101,11 @@ struct DiagnosisInput {
   bool knows_release = true;    ///< whether the version is that of the log
   std::size_t max_points = 16;  ///< points that causes are fitted to
   bool find_causes = true;
-  double widening = 1;            ///< factor of predictions' errors where the machine is guessed
-  bool guesses_nics = false;      ///< whether NICs and their network are guessed
-  bool one_is_slow = false;       ///< whether other runs show that a single host is slow, not all
-  HealthyTimes* known = nullptr;  ///< of the same machine, costs and release; may be added to
+  double widening = 1;        ///< factor of predictions' errors where the machine is guessed
+  bool guesses_nics = false;  ///< whether NICs and their network are guessed
+  bool one_is_slow = false;   ///< whether other runs show that a single host is slow, not all
+  /// Of the same machine, costs and release; may be added to.
+  std::shared_ptr<HealthyTimes> known = std::make_shared<HealthyTimes>();
 };
 
 /// A busbw that falls from one size of a call to a larger one, where it should not. However far off

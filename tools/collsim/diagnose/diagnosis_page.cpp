@@ -114,10 +114,7 @@ AnswerSection overview_of(const std::vector<DiagnosedLog>& logs) {
               {"", AxisScale::words},
               {},
               true};
-  std::vector<const DiagnosedLog*> sorted;
-  sorted.reserve(logs.size());
-  for (const DiagnosedLog& log : logs) sorted.push_back(&log);
-  std::stable_sort(sorted.begin(), sorted.end(), is_slower);
+  const std::vector<const DiagnosedLog*> sorted = slowest_first(logs);
   for (const VerdictLook& look : looks) {
     ChartSeries bars{std::string(to_string(look.verdict)), SeriesMark::bars, look.tone};
     for (const DiagnosedLog* log : sorted) {

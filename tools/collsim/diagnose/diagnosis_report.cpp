@@ -195,14 +195,6 @@ AnswerSection size_section(const Diagnosis& diagnosis, std::size_t series) {
   return section;
 }
 
-std::vector<const DiagnosedLog*> slowest_first(const std::vector<DiagnosedLog>& logs) {
-  std::vector<const DiagnosedLog*> sorted;
-  sorted.reserve(logs.size());
-  for (const DiagnosedLog& log : logs) sorted.push_back(&log);
-  std::stable_sort(sorted.begin(), sorted.end(), is_slower);
-  return sorted;
-}
-
 /// A line for each log, the slowest first, and the hosts that explain the slow ones.
 AnswerSection summary_of(const std::vector<DiagnosedLog>& logs) {
   Table table;
@@ -337,6 +329,13 @@ bool is_slower(const DiagnosedLog* a, const DiagnosedLog* b) {
     return log->beside_like > 0 ? log->beside_like : -1;
   };
   return place(a) < place(b);
+}
+
+std::vector<const DiagnosedLog*> slowest_first(const std::vector<DiagnosedLog>& logs) {
+  std::vector<const DiagnosedLog*> sorted;
+  for (const DiagnosedLog& log : logs) sorted.push_back(&log);
+  std::stable_sort(sorted.begin(), sorted.end(), is_slower);
+  return sorted;
 }
 
 Verdict verdict_of(const std::vector<DiagnosedLog>& logs) {

@@ -38,6 +38,7 @@ double ratio_of(const Diagnosis& diagnosis);
 /// Whether a log comes before another in a list that begins with the slowest. Logs that were not
 /// compared come first.
 bool is_slower(const DiagnosedLog* a, const DiagnosedLog* b);
+std::vector<const DiagnosedLog*> slowest_first(const std::vector<DiagnosedLog>& logs);
 /// Adds a size to a table, as JSON has it, too.
 void add_size(const DiagnosedSize& size, const RecordedCall& call, Table& table);
 /// A cause as JSON has it.

@@ -18,8 +18,7 @@ std::vector<double> ValueCurve::log_times(double value) const {
   if (above == known_.end()) --above;
   const auto& [low, slow] = *std::prev(above);
   const auto& [high, fast] = *above;
-  const bool is_share = known_.rbegin()->first <= 1;
-  const auto along = [&](double at) { return is_share ? 1 / at : at; };
+  const auto along = [&](double at) { return is_share_ ? 1 / at : at; };
   const double part = (along(value) - along(low)) / (along(high) - along(low));
   std::vector<double> times = slow.log_times;
   constexpr double least = 0.1;  // of the nearer time, beyond what is known

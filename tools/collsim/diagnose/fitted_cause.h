@@ -11,6 +11,8 @@ namespace collsim {
 /// What a cause predicts by the value of its parameter, estimated at some values.
 class ValueCurve {
  public:
+  /// `is_share`: whether values are shares of a rate.
+  explicit ValueCurve(bool is_share) : is_share_(is_share) {}
   void add(double value, PointPredictions predicted) {
     known_.insert_or_assign(value, std::move(predicted));
   }
@@ -23,8 +25,12 @@ class ValueCurve {
   std::vector<double> grid(double least, double most, int between) const;
 
  private:
+  bool is_share_;
   std::map<double, PointPredictions> known_;
 };
+
+/// A cause that leaves so much of the times does not explain them.
+inline constexpr double unexplained = 0.12;
 
 /// A cause with the value of its parameter that fits a log best.
 struct FittedCause {

@@ -99,37 +99,25 @@ Change setting(std::map<std::string, std::string> variables) {
 /// and the fewer, the longer an estimate takes.
 template <typename Place>
 std::vector<Place> spread_over(const std::vector<Place>& all, Rank ranks) {
-  constexpr std::size_t places_of_ranks = 4096;
-  const std::size_t most = std::clamp<std::size_t>(places_of_ranks / ranks, 8, 32);
+  constexpr double most_places = 32;
+  const auto most = static_cast<std::size_t>(std::max(8.0, most_places * share_of_effort(ranks)));
   std::vector<Place> some;
   const std::size_t count = std::min(all.size(), most);
   for (std::size_t i = 0; i < count; ++i) some.push_back(all[i * all.size() / count]);
   return some;
 }
 
-/// Places in which one link has a share of its bandwidth left.
-std::vector<CausePlace> slow_link_places(const Topology& topology, const std::vector<LinkId>& links,
-                                         Rank ranks) {
+/// Places in which one link has a share of its bandwidth left, or is dead.
+std::vector<CausePlace> bad_link_places(const Topology& topology, const std::vector<LinkId>& links,
+                                        Rank ranks, bool dead = false) {
   std::vector<CausePlace> places;
   for (const LinkId link : spread_over(links, ranks)) {
     places.push_back(
-        {topology.device_name(end_in_node(topology, link)), [&topology, link](double share) {
-           return Deviation{{}, slowed(topology, {link}, share)};
+        {topology.device_name(end_in_node(topology, link)), [&topology, link, dead](double share) {
+           MachineFaults faults = slowed(topology, {link}, dead ? 1 : share);
+           faults.links.front().dead = dead;
+           return Deviation{{}, std::move(faults)};
          }});
-  }
-  return places;
-}
-
-/// Places in which one link is dead.
-std::vector<CausePlace> dead_link_places(const Topology& topology, const std::vector<LinkId>& links,
-                                         Rank ranks) {
-  std::vector<CausePlace> places = slow_link_places(topology, links, ranks);
-  for (CausePlace& place : places) {
-    place.change = [slow = std::move(place.change)](double) {
-      Deviation change = slow(1);
-      change.faults.links.front().dead = true;
-      return change;
-    };
   }
   return places;
 }
@@ -250,9 +238,9 @@ class Catalogue {
     if (used_.ports.empty()) return;
     const DeviceId port = end_in_node(topology_, used_.ports.front());
     const bool has_nic = topology_.device(port).kind == DeviceKind::nic;
-    add("slow-port", slow_link_places(topology_, used_.ports, call_.ranks));
+    add("slow-port", bad_link_places(topology_, used_.ports, call_.ranks));
     if (used_.ports.size() > call_.nodes && has_nic) {
-      add("dead-port", dead_link_places(topology_, used_.ports, call_.ranks));
+      add("dead-port", bad_link_places(topology_, used_.ports, call_.ranks, true));
     }
     add("slow-network", slow_links(topology_, used_.ports));
     add("slow-messages", [ports = used_.ports, &topology = topology_](double value) {
@@ -282,9 +270,12 @@ class Catalogue {
   /// Common rates are powers of two times 25 Gb/s, and so are numbers of NICs. As many NICs are as
   /// likely as fewer.
   void add_other_nics() {
-    add("other-nics", [ports = used_.ports, &topology = topology_](double times) {
-      return Deviation{{}, slowed(topology, ports, 1 / times)};
-    }).parameter->values = {2, 4, 8, 16, 32};
+    Hypothesis& as_many =
+        add("other-nics", [ports = used_.ports, &topology = topology_](double times) {
+          return Deviation{{}, slowed(topology, ports, 1 / times)};
+        });
+    as_many.parameter->values = {2, 4, 8, 16, 32};
+    as_many.signs.lines.clear();
     const std::vector<std::string> names = nic_names();
     const double halvings = std::floor(std::log2(static_cast<double>(names.size())));
     for (std::size_t count = names.size() / 2; count > 0; count /= 2) {
@@ -316,9 +307,9 @@ class Catalogue {
 
   void add_links() {
     if (!used_.nvlinks.empty())
-      add("slow-nvlink", slow_link_places(topology_, used_.nvlinks, call_.ranks));
+      add("slow-nvlink", bad_link_places(topology_, used_.nvlinks, call_.ranks));
     if (used_.pcie.empty()) return;
-    add("slow-slot", slow_link_places(topology_, used_.pcie, call_.ranks));
+    add("slow-slot", bad_link_places(topology_, used_.pcie, call_.ranks));
     add("slow-pcie", slow_links(topology_, used_.pcie));
   }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
@@ -62,6 +63,13 @@ inline bool is_shown(const Hypothesis& hypothesis) {
 
 /// How many numbers of a cause are fitted to a log.
 int fitted_numbers(const Hypothesis& hypothesis);
+
+/// Simulations and estimates of a call of more than 32 ranks take as much longer: of whatever is
+/// tried or simulated, such a share is.
+inline double share_of_effort(Rank ranks) {
+  constexpr double usual = 32;
+  return std::min(1.0, usual / ranks);
+}
 
 /// Says a cause in words: "one NIC port is slow, at 0.25 of its rate".
 std::string describe(const Hypothesis& hypothesis, double value);

@@ -159,14 +159,12 @@ class Signs {
 };
 
 /// NICs that the log counts may have another rate than was guessed: common ones have 100 to 400
-/// Gb/s. They are hardly fewer.
+/// Gb/s.
 void keep_counted_nics(const LogFacts& facts, Hypothesis& hypothesis) {
   constexpr double most = 4;
-  constexpr double fewer = 0.01;
   const bool asks_for_nics = hypothesis.is_question && !hypothesis.parameter->continuous;
   if (!asks_for_nics || facts.nics.empty()) return;
   std::erase_if(hypothesis.parameter->values, [](double times) { return times > most; });
-  if (!hypothesis.change(most).variables.empty()) hypothesis.weight *= fewer;
 }
 
 /// What the log names belongs into the cause's text.

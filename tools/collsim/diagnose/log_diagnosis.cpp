@@ -157,7 +157,7 @@ struct CachedMachine {
   double widening = 1;  ///< of what predictions of it are off by
   std::vector<std::string> guesses{};
   bool guesses_nics = false;
-  std::map<NcclVersion, HealthyTimes> healthy{};
+  std::map<NcclVersion, std::shared_ptr<HealthyTimes>> healthy{};
 };
 
 /// Diagnoses logs one after the other, and keeps what several have in common.
@@ -325,7 +325,7 @@ class LogDiagnoser {
     input.widening = machine.widening;
     input.guesses_nics = machine.guesses_nics;
     input.one_is_slow = one_is_slow;
-    input.known = &machine.healthy[release.version];
+    input.known = machine.healthy.try_emplace(release.version, input.known).first->second;
     diagnosed.diagnosis = diagnose(input, spread_);
     std::vector<std::string>& notes = diagnosed.diagnosis.notes;
     add_notes_of_release(release, notes);

@@ -11,11 +11,16 @@
 #include "models/recordings/readers.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
+#include "sim/base/text_encoding.h"
 #include "sim/base/text_stream.h"
+#include "tools/collsim/core/packed_file.h"
 
 namespace collsim::command {
 
 namespace {
+
+/// Beyond that no log is unpacked.
+constexpr std::size_t largest_log = std::size_t{64} << 20U;
 
 /// A log with a table; nothing where the text has none, and then why in `error`.
 std::optional<Log> log_of(const TextFile& text, std::exception_ptr& error) {
@@ -88,8 +93,11 @@ class Sorter {
 }  // namespace
 
 TextFile read_log(const std::string& argument) {
-  if (argument != "-") return read_text_file(find_data_file(argument, "recordings"), "a log");
-  return read_text_stream(std::cin, "standard input");
+  if (argument == "-") return read_text_stream(std::cin, "standard input");
+  const auto path = find_data_file(argument, "recordings");
+  if (path.extension() != ".gz") return read_text_file(path, "a log");
+  const std::string name = path.string();
+  return {name, utf8_text(unpacked(name, "a log", largest_log), {name})};
 }
 
 LogFiles read_log_files(const std::vector<std::string>& arguments, std::ostream& err) {

@@ -86,42 +86,37 @@ PointPredictions LogPredictor::predict(const Deviation& change,
 PointPredictions LogPredictor::simulate_healthy(const std::vector<PointIndex>& points) const {
   PointPredictions all;
   for (const PointIndex& each : points) {
-    HealthySeries& healthy = healthy_[each.series];
-    if (healthy.points.empty()) find_healthy(each.series, healthy);
-    const HealthyPoint& point = healthy.points.at(each.point);
-    all.log_times.push_back(point.log_time);
-    all.places.push_back(point.place);
-    all.transfers.push_back(point.transfers);
+    const EvidenceSeries& series = evidence_.series[each.series];
+    const std::pair at(series.call, series.points[each.point].size);
+    if (!healthy_->contains(at)) find_healthy(series);
+    const HealthyTime& known = healthy_->at(at);
+    all.log_times.push_back(known.log_time);
+    all.places.push_back(known.place);
+    all.places.back().series = each.series;
+    all.transfers.push_back(known.transfers);
   }
   return all;
 }
 
-void LogPredictor::find_healthy(std::size_t number, HealthySeries& healthy) const {
-  const EvidenceSeries& series = evidence_.series[number];
+void LogPredictor::find_healthy(const EvidenceSeries& series) const {
   Predictor predictor = call_on(series.call, {}, by_quick_simulation());
   std::uint64_t messages = 0;
   double off = 0;  // the largest simulated time beside its estimate, as a logarithm
-  std::vector<HealthyPoint> found;
   for (const EvidencePoint& point : series.points) {
-    const bool is_again = !found.empty() && found.back().place.size == point.size;
-    if (is_again) {
-      found.push_back(found.back());
-      continue;
-    }
+    if (healthy_->contains({series.call, point.size})) continue;
     const bool is_simulated = messages < max_healthy_messages;
     const Prediction prediction =
         is_simulated ? predictor.predict(point.size) : predictor.estimate(point.size);
-    HealthyPoint one{log_time_of(prediction),
-                     {point.size, prediction.trust, number, prediction.medium},
-                     is_simulated ? prediction.transfers : max_healthy_messages};
+    HealthyTime one{log_time_of(prediction),
+                    {point.size, prediction.trust, 0, prediction.medium},
+                    is_simulated ? prediction.transfers : max_healthy_messages};
     messages += prediction.transfers;
     if (!is_simulated) one.log_time += off;
     if (is_simulated && messages >= max_healthy_messages) {
       off = one.log_time - log_time_of(predictor.estimate(point.size));
     }
-    found.push_back(std::move(one));
+    healthy_->emplace(std::pair(series.call, point.size), std::move(one));
   }
-  healthy.points = std::move(found);
 }
 
 std::optional<PointPredictions> LogPredictor::simulate(

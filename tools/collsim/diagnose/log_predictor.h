@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -41,6 +42,15 @@ struct PointPredictions {
   std::uint64_t all_transfers() const;
 };
 
+/// What the healthy machine does at one size of a call.
+struct HealthyTime {
+  double log_time = 0;  ///< logarithm of seconds
+  ResidualPlace place;
+  std::uint64_t transfers = 0;
+};
+/// Kept for other logs of the same machine, costs and release.
+using HealthyTimes = std::map<std::pair<RecordedCall, Bytes>, HealthyTime>;
+
 /// What `predict` answers; nothing where the changed machine cannot run the call, or the call never
 /// ends. What else it throws is a bug, and goes on.
 template <typename Predict>
@@ -58,10 +68,15 @@ auto if_possible(const Predict& predict) -> std::optional<decltype(predict())> {
 /// found once for each setting. Not for several threads at once.
 class LogPredictor {
  public:
-  /// Refers to all but the version.
+  /// Refers to what it is given; `healthy` may be added to.
   LogPredictor(const Evidence& evidence, const Topology& topology, const Calibration& cost,
-               NcclVersion version)
-      : evidence_(evidence), topology_(topology), cost_(cost), version_(version) {}
+               NcclVersion version,
+               std::shared_ptr<HealthyTimes> healthy = std::make_shared<HealthyTimes>())
+      : evidence_(evidence),
+        topology_(topology),
+        cost_(cost),
+        version_(version),
+        healthy_(std::move(healthy)) {}
 
   /// Predicts by simulation. Nothing where the changed machine cannot run a call, or the call never
   /// ends. What nothing changes is simulated once, and the largest sizes of a call that takes many
@@ -90,23 +105,13 @@ class LogPredictor {
   const Topology& topology() const { return topology_; }
 
  private:
-  /// What the healthy machine does at one point.
-  struct HealthyPoint {
-    double log_time = 0;
-    ResidualPlace place;
-    std::uint64_t transfers = 0;
-  };
-  /// All sizes of one call.
-  struct HealthySeries {
-    std::vector<HealthyPoint> points;
-  };
   /// A call, the variables of a change, and whether it sits far apart.
   using CallKey = std::tuple<RecordedCall, std::map<std::string, std::string>, bool>;
 
   CallSpec spec_of(const RecordedCall& call, const Deviation& change) const;
   const Predictor& without_faults(const RecordedCall& call, const Deviation& change) const;
   PointPredictions simulate_healthy(const std::vector<PointIndex>& points) const;
-  void find_healthy(std::size_t number, HealthySeries& healthy) const;
+  void find_healthy(const EvidenceSeries& series) const;
   PointPredictions predict(const Deviation& change, const std::vector<PointIndex>& points,
                            const Method& method) const;
 
@@ -114,8 +119,8 @@ class LogPredictor {
   const Topology& topology_;
   const Calibration& cost_;
   NcclVersion version_;
+  std::shared_ptr<HealthyTimes> healthy_;
   mutable std::map<CallKey, Predictor> without_faults_;
-  mutable std::map<std::size_t, HealthySeries> healthy_;  // by series
 };
 
 }  // namespace collsim

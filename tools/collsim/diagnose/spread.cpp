@@ -16,8 +16,6 @@ namespace collsim {
 
 namespace {
 
-/// Standard deviation of a normal distribution over the median of its absolute values.
-constexpr double deviation_per_median = 1.4826;
 /// What rounding leaves of a prediction about which nothing can be wrong.
 constexpr double error_of_exact = 0.005;
 
@@ -44,15 +42,6 @@ double Spread::noise(Bytes size) const {
   return rest;
 }
 
-double Spread::model_error(Trust trust, Bytes size) const {
-  const auto median = error_of(errors, trust, size);
-  return median ? deviation_per_median * *median : error_of_exact;
-}
-
-double Spread::total(Trust trust, Bytes size) const {
-  return root_of_squares(model_error(trust, size), noise(size));
-}
-
 namespace {
 
 /// Of a normal distribution, in standard deviations: what a tenth of all values are above, and what
@@ -68,29 +57,26 @@ constexpr double min_alarm_of_small = 2.5;
 /// the expected busbw from 16 MiB on; of small ones single sizes have a tenth.
 constexpr double max_alarm = 3;
 constexpr double max_alarm_of_small = 10;
-/// What is left of the slow half of the range, as a logarithm, over InfiniBand by known rules: all
-/// 17 published runs of NCCL 2.18 and later have 0.91 of the expected busbw and more, and those of
+/// Over InfiniBand most large calls are nearer than the range says, as a share of its logarithm:
+/// all 17 published runs of NCCL 2.18 and later have 0.91 of the expected busbw and more. Those of
 /// 2.8.4, which are off by up to 3 times, make the range.
-constexpr double share_of_known_release = 0.35;
-
+constexpr double share_of_most = 0.35;
 }  // namespace
 
 SidedError Spread::sided_error(Trust trust, const Medium& medium, Bytes size) const {
-  const auto range = error_range(ranges, trust, medium, size);
-  if (!range) return {model_error(trust, size), model_error(trust, size)};
-  const bool is_narrow = medium.name == "ib" && size >= bandwidth_bound;
-  const double slow_half = std::max(0.0, std::log(range->high)) / nine_of_ten;
-  const double fast_half = std::max(0.0, -std::log(range->low)) / nine_of_ten;
-  return {(is_narrow ? share_of_known_release : 1) * slow_half,
-          std::max(fast_half, error_of_exact)};
+  SidedError error = range_error(trust, medium, size);
+  if (medium.name == "ib" && size >= bandwidth_bound) error.slower *= share_of_most;
+  return error;
+}
+
+SidedError Spread::range_error(Trust trust, const Medium& medium, Bytes size) const {
+  const auto range = error_range(ranges, trust, medium, size).value_or(ErrorRange{});
+  return {std::max(std::log(range.high) / nine_of_ten, error_of_exact),
+          std::max(-std::log(range.low) / nine_of_ten, error_of_exact)};
 }
 
 double Spread::slower(Trust trust, const Medium& medium, Bytes size) const {
-  // The range of such calls has the errors of releases whose rules are not known.
-  const bool is_whole = medium.name == "ib" && size >= bandwidth_bound && !knows_release &&
-                        error_range(ranges, trust, medium, size).has_value();
-  const double error = sided_error(trust, medium, size).slower;
-  return root_of_squares(is_whole ? error / share_of_known_release : error, noise(size));
+  return root_of_squares(range_error(trust, medium, size).slower, noise(size));
 }
 
 double Spread::healthy(Trust trust, const Medium& medium, Bytes size) const {
@@ -108,10 +94,6 @@ double Spread::alarm(Trust trust, const Medium& medium, Bytes size) const {
 }
 
 Spread widened(Spread spread, double times) {
-  for (TrustError& error : spread.errors) {
-    error.from_16_mib *= times;
-    error.below *= times;
-  }
   for (ErrorClass& each : spread.ranges.classes) {
     for (ErrorRange& range : each.ranges) {
       range = {std::pow(range.low, times), std::pow(range.high, times)};
@@ -120,15 +102,8 @@ Spread widened(Spread spread, double times) {
   return spread;
 }
 
-Spread of_other_release(Spread spread) {
-  spread = widened(std::move(spread), 2);
-  spread.knows_release = false;
-  return spread;
-}
-
 Spread load_spread() {
   Spread spread;
-  spread.errors = load_trust_errors();
   spread.ranges = load_error_table();
   const YamlMapping root = load_yaml(shipped_file("noise", "models/data"), "noise")
                                .mapping({"bands", "rest", "outliers", "disturbed"});

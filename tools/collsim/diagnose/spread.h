@@ -12,7 +12,7 @@
 namespace collsim {
 
 /// The size from which on calls are bound by bandwidth, and predictions are judged apart
-/// (models/data/trust.yaml).
+/// (models/data/errors.yaml).
 inline constexpr Bytes bandwidth_bound{16 << 20};
 
 /// Noise of one time below a size.
@@ -46,27 +46,19 @@ struct SidedError {
 
 /// How far a measured time may be from the predicted one on a healthy machine.
 struct Spread {
-  std::vector<TrustError> errors;  ///< of predictions, by class of trust
-  std::vector<NoiseBand> bands;    ///< of measurements, rising
-  double rest = 0;                 ///< noise of sizes beyond the bands
+  std::vector<NoiseBand> bands;  ///< of measurements, rising
+  double rest = 0;               ///< noise of sizes beyond the bands
   Outliers outliers{};
   Disturbed disturbed{};
-  /// Ranges of eight of ten measured times, by what the data cross as well; may be empty.
-  ErrorTable ranges{};
-  bool knows_release = true;  ///< whether predictions are by the rules of the release that ran
+  ErrorTable ranges{};  ///< of eight of ten measured times; predictions of no class are exact
 
   double noise(Bytes size) const;
-  /// Standard deviation of the prediction's error, as a logarithm: that of a normal distribution
-  /// with the known median of absolute errors. Next to none for exact ones.
-  double model_error(Trust trust, Bytes size) const;
-  /// The error to each side: the 10th and 90th percentile of such predictions are 1.28 times it. By
-  /// model_error() where the table has none.
+  /// The error to each side: the 10th and 90th percentile of such predictions are 1.28 times it.
+  /// Next to none for exact ones.
   SidedError sided_error(Trust trust, const Medium& medium, Bytes size) const;
-  /// The standard deviation of noise and prediction together, as a logarithm.
-  double total(Trust trust, Bytes size) const;
+  SidedError range_error(Trust trust, const Medium& medium, Bytes size) const;
   /// How much slower than predicted a time may be and still be healthy, as a logarithm: nine of
-  /// ten are no slower. By the range of such predictions; by the model's error where the table has
-  /// none.
+  /// ten are no slower.
   double healthy(Trust trust, const Medium& medium, Bytes size) const;
   /// How much slower than predicted a time has to be to raise an alarm, as a logarithm: 19 of 20
   /// are no slower. More for small calls, which depend on CPUs, on what issues them, and on where
@@ -79,13 +71,7 @@ struct Spread {
 /// The spread where predictions are `times` times as far off, as logarithms.
 Spread widened(Spread spread, double times);
 
-/// The spread by the rules of another release than the one that ran: errors and ranges are twice as
-/// wide, and the whole range of measured times counts. Of published runs of releases before 2.18
-/// whose sources find nothing wrong, the slowest have a third of what is expected by its rules.
-Spread of_other_release(Spread spread);
-
-/// Reads models/data/trust.yaml, models/data/noise.yaml and models/data/errors.yaml. Throws
-/// InputError.
+/// Reads models/data/noise.yaml and models/data/errors.yaml. Throws InputError.
 Spread load_spread();
 
 /// The call and size that a residual of a predicted and a measured time belongs to.

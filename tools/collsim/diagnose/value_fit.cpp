@@ -32,19 +32,6 @@ void add(const std::vector<std::size_t>& members, const std::set<std::size_t>& c
   for (const std::size_t k : chosen) choice.points.push_back(members[k]);
 }
 
-/// Places in `members`, points of one series by rising size.
-std::set<std::size_t> first_chosen(const Evidence& evidence, const std::vector<PointIndex>& points,
-                                   const std::vector<std::size_t>& members) {
-  const auto is_large = [&](std::size_t point) {
-    const PointIndex& at = points[point];
-    return evidence.series[at.series].points[at.point].size >= bandwidth_bound;
-  };
-  const auto found = std::find_if(members.begin(), members.end(), is_large);
-  const auto last = static_cast<std::size_t>(
-      std::distance(members.begin(), found == members.end() ? std::prev(found) : found));
-  return {0, last / 2, last};
-}
-
 /// Chooses each of so many points.
 PointChoice every_point(std::size_t count) {
   PointChoice choice;
@@ -67,7 +54,12 @@ PointChoice choose_points(const Evidence& evidence, const std::vector<PointIndex
   choice.stand_ins.resize(points.size());
   for (const auto& [series, members] : by_series) {
     const std::uint64_t share = most / by_series.size();
-    std::set<std::size_t> chosen = first_chosen(evidence, points, members);
+    const auto large = std::find_if(members.begin(), members.end(), [&](std::size_t point) {
+      return evidence.series[series].points[points[point].point].size >= bandwidth_bound;
+    });
+    const auto last = static_cast<std::size_t>(
+        std::distance(members.begin(), large == members.end() ? std::prev(large) : large));
+    std::set<std::size_t> chosen{0, last / 2, last};
     if (with_largest && transfers[members.back()] <= share) chosen.insert(members.size() - 1);
     std::uint64_t sum = 0;
     for (const std::size_t k : chosen) sum += transfers[members[k]];
@@ -92,8 +84,8 @@ Logs difference(const Logs& a, const Logs& b) {
 
 /// Estimates of more ranks take so long that fewer values are tried.
 bool is_large(const LogPredictor& predictor) {
-  constexpr Rank large = 256;
-  return predictor.evidence().series.front().call.ranks > large;
+  constexpr double little = 1.0 / 8;
+  return share_of_effort(predictor.evidence().series.front().call.ranks) < little;
 }
 
 }  // namespace
@@ -101,9 +93,9 @@ bool is_large(const LogPredictor& predictor) {
 double likelihood_of_any(const std::vector<double>& residuals, std::vector<ResidualPlace> places,
                          const Spread& spread) {
   constexpr double weight = 0.3;
+  constexpr double far = 6.7;  // half of all times are within twice of what is expected
   Spread any = spread;
-  any.ranges.classes.clear();
-  for (TrustError& error : any.errors) error.below = error.from_16_mib = 1;
+  any.ranges = {{}, {{Trust::guessed, "any", {{1 / far, far}}}}};
   for (ResidualPlace& place : places) place.trust = Trust::guessed;
   return log_likelihood(residuals, places, any) + std::log(weight);
 }
@@ -150,11 +142,6 @@ FittedCause ValueFit::taken_for(const FittedCause& fitted, const Hypothesis& hyp
   return other;
 }
 
-bool ValueFit::explains_most(const FittedCause& cause) const {
-  constexpr double half = 0.5;
-  return cause.residual <= half * healthy_residual_;
-}
-
 /// Estimates one value, or simulates it where there is no estimate. Whether the machine can have
 /// it.
 bool ValueFit::ask(const Hypothesis& hypothesis, double value, ValueCurve& curve) const {
@@ -189,28 +176,18 @@ void ValueFit::ask_first(const Hypothesis& hypothesis, ValueCurve& curve) const 
   if (hypothesis.parameter->continuous) ask(hypothesis, values.back(), curve);
 }
 
-ValueFit::Logs ValueFit::corrected(Logs times, double value, const EstimatesOff& off) const {
-  const double step = off.slopes.empty() ? 0 : std::log(value / off.value);
-  for (std::size_t i = 0; i < times.size(); ++i) {
-    times[i] += off.at_value[i];
-    if (step != 0) times[i] += off.slopes[i] * step;
-  }
-  return times;
-}
-
 /// By the curve, which is linear between the values that are known.
 double ValueFit::best_value(const Hypothesis& hypothesis, const ValueCurve& curve,
-                            const EstimatesOff& off) const {
+                            const Logs& off) const {
   const CauseParameter& parameter = *hypothesis.parameter;
   const auto places = less_sure(curve.known().begin()->second.places);
   const int fitted = fitted_numbers(hypothesis);
   double best = curve.known().begin()->first;
   double most = -std::numeric_limits<double>::infinity();
   const auto consider = [&](double value) {
-    const Logs times = corrected(curve.log_times(value), value, off);
+    const Logs left = difference(difference(measured_, off), curve.log_times(value));
     const double likelihood =
-        log_likelihood(difference(measured_, times), places, spread_, fitted) +
-        prior_of(parameter, value);
+        log_likelihood(left, places, spread_, fitted) + prior_of(parameter, value);
     if (likelihood <= most) return;
     most = likelihood;
     best = value;
@@ -232,31 +209,31 @@ double ValueFit::best_value(const Hypothesis& hypothesis, const ValueCurve& curv
 }
 
 std::optional<FittedCause> ValueFit::screen(const Hypothesis& hypothesis) const {
-  auto curve = std::make_shared<ValueCurve>();
+  auto curve =
+      std::make_shared<ValueCurve>(hypothesis.parameter && hypothesis.parameter->is_share());
   ask_first(hypothesis, *curve);
   if (curve->known().empty()) return std::nullopt;
   double best = curve->known().begin()->first;
   if (hypothesis.parameter) {
-    const EstimatesOff off{1, correction_, {}};
-    best = best_value(hypothesis, *curve, off);
+    const CauseParameter& parameter = *hypothesis.parameter;
+    best = best_value(hypothesis, *curve, correction_);
     const int most = is_large(predictor_) ? 2 : 5;  // values that are asked for
     constexpr double close = 0.02;                  // of the logarithm, to one that is known
-    for (int i = 0; i < most && hypothesis.parameter->continuous; ++i) {
+    for (int i = 0; i < most && parameter.continuous; ++i) {
       const bool is_known = std::any_of(
           curve->known().begin(), curve->known().end(),
           [&](const auto& each) { return std::abs(std::log(each.first / best)) < close; });
       if (is_known || !ask(hypothesis, best, *curve)) break;
-      best = best_value(hypothesis, *curve, off);
+      best = best_value(hypothesis, *curve, correction_);
     }
-    const std::vector<double>& values = hypothesis.parameter->values;
-    if (!hypothesis.parameter->continuous && curve->known().size() < values.size()) {
+    if (!parameter.continuous && curve->known().size() < parameter.values.size()) {
       ask_beside(hypothesis, best, *curve);
-      best = best_value(hypothesis, *curve, off);
+      best = best_value(hypothesis, *curve, correction_);
     }
     if (!ask(hypothesis, best, *curve)) return std::nullopt;
   }
   PointPredictions predicted = curve->known().at(best);
-  predicted.log_times = corrected(std::move(predicted.log_times), best, {1, correction_, {}});
+  for (std::size_t i = 0; i < points_.size(); ++i) predicted.log_times[i] += correction_[i];
   FittedCause fitted = judged(hypothesis, best, std::move(predicted));
   fitted.curve = std::move(curve);
   return fitted;
@@ -273,38 +250,30 @@ void ValueFit::ask_beside(const Hypothesis& hypothesis, double best, ValueCurve&
   }
 }
 
-ValueFit::TwoValues ValueFit::best_of_two(const FittedCause& one, const FittedCause& other,
-                                          bool adds_up) const {
-  TwoValues best{{one.value, other.value}, -std::numeric_limits<double>::infinity()};
+TwoValues ValueFit::best_of_two(const FittedCause& one, const FittedCause& other) const {
+  TwoValues best{one.value, other.value, -std::numeric_limits<double>::infinity()};
   const auto places = less_sure(one.predicted.places);
   const int fitted = fitted_numbers(one.hypothesis) + fitted_numbers(other.hypothesis);
-  Logs times(points_.size());
+  const auto consider = [&](double x, double y, bool adds_up) {
+    const Logs& of_one = one.curve->known().at(x).log_times;
+    const Logs& of_other = other.curve->known().at(y).log_times;
+    Logs left = difference(measured_, correction_);
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      const double larger = std::max(of_one[i], of_other[i]);
+      const double more = std::exp(std::min(of_one[i], of_other[i])) - std::exp(estimated_[i]);
+      left[i] -= larger;
+      if (adds_up && more > 0) left[i] -= std::log1p(more / std::exp(larger));
+    }
+    const double likelihood = log_likelihood(left, places, spread_, fitted);
+    if (likelihood > best.log_likelihood) best = {x, y, likelihood};
+  };
   for (const auto& [x, of_one] : one.curve->known()) {
     for (const auto& [y, of_other] : other.curve->known()) {
-      for (std::size_t i = 0; i < times.size(); ++i) {
-        const double a = of_one.log_times[i];
-        const double b = of_other.log_times[i];
-        const double larger = std::max(a, b);
-        const double more = std::exp(std::min(a, b)) - std::exp(estimated_[i]);
-        times[i] = larger + correction_[i];
-        if (adds_up && more > 0) times[i] += std::log1p(more / std::exp(larger));
-      }
-      const double likelihood =
-          log_likelihood(difference(measured_, times), places, spread_, fitted);
-      if (likelihood > best.log_likelihood) best = {{x, y}, likelihood};
+      consider(x, y, true);
+      consider(x, y, false);
     }
   }
   return best;
-}
-
-std::vector<std::pair<double, double>> ValueFit::values_of_two(const FittedCause& one,
-                                                               const FittedCause& other) const {
-  return {best_of_two(one, other, true).values, best_of_two(one, other, false).values};
-}
-
-double ValueFit::likelihood_of_two(const FittedCause& one, const FittedCause& other) const {
-  return std::max(best_of_two(one, other, true).log_likelihood,
-                  best_of_two(one, other, false).log_likelihood);
 }
 
 std::optional<FittedCause> ValueFit::simulate(const FittedCause& screened, bool finely) const {
@@ -317,7 +286,6 @@ std::optional<FittedCause> ValueFit::simulate(const FittedCause& screened, bool 
     return best;
   }
   double value = screened.value;
-  std::optional<EstimatesOff> known;
   const int rounds = finely ? 3 : 2;
   for (int round = 0; round < rounds; ++round) {
     auto simulated =
@@ -329,8 +297,8 @@ std::optional<FittedCause> ValueFit::simulate(const FittedCause& screened, bool 
     fitted.curve = screened.curve;
     if (!best || fitted.log_likelihood > best->log_likelihood) best = std::move(fitted);
     if (!continuous || !screened.curve->known().contains(value)) break;
-    known = estimates_off(*screened.curve, value, times, known);
-    const double next = best_value(hypothesis, *screened.curve, *known);
+    const Logs off = difference(times, screened.curve->known().at(value).log_times);
+    const double next = best_value(hypothesis, *screened.curve, off);
     if (std::abs(std::log(next / value)) < 0.005) break;
     value = next;
   }
@@ -363,19 +331,6 @@ std::optional<PointPredictions> ValueFit::simulate_chosen(const Deviation& chang
   }
   estimated->transfers = simulated->transfers;
   return estimated;
-}
-
-/// Two simulated values say how that changes with the value.
-EstimatesOff ValueFit::estimates_off(const ValueCurve& curve, double value, const Logs& times,
-                                     const std::optional<EstimatesOff>& known) const {
-  EstimatesOff off{value, difference(times, curve.known().at(value).log_times), {}};
-  off.slopes.resize(times.size(), 0);
-  constexpr double min_step = 0.01;  // of the logarithm; noise of simulations counts below
-  const double step = known ? std::log(value / known->value) : 0;
-  for (std::size_t i = 0; i < times.size() && std::abs(step) > min_step; ++i) {
-    off.slopes[i] = (off.at_value[i] - known->at_value[i]) / step;
-  }
-  return off;
 }
 
 double ValueFit::error(const ResidualPlace& place) const {

@@ -16,11 +16,11 @@ namespace collsim {
 double likelihood_of_any(const std::vector<double>& residuals, std::vector<ResidualPlace> places,
                          const Spread& spread);
 
-/// How much longer a cause's simulation takes than its estimate: the log of the ratio, by point.
-struct EstimatesOff {
-  double value = 1;  ///< value of the cause's parameter
-  std::vector<double> at_value;
-  std::vector<double> slopes;  ///< for each unit of the value's logarithm; empty: none is known
+/// Values of two causes at once, and how likely they are.
+struct TwoValues {
+  double one = 0;
+  double other = 0;
+  double log_likelihood = 0;
 };
 
 /// Points that are simulated, and for each point the place of the one among them that stands for
@@ -50,7 +50,9 @@ class ValueFit {
   FittedCause taken_for(const FittedCause& fitted, const Hypothesis& hypothesis) const;
 
   /// Whether a cause leaves at most half of what the healthy machine leaves of the times.
-  bool explains_most(const FittedCause& cause) const;
+  bool explains_most(const FittedCause& cause) const {
+    return cause.residual <= healthy_residual_ / 2;
+  }
 
   /// The best value by estimates; nothing where the machine cannot have the cause. Of a continuous
   /// value only some are estimated: those nearest to where the curve between them fits best.
@@ -58,10 +60,7 @@ class ValueFit {
 
   /// Two causes at once with the values that fit best, as far as the curves of each tell: both make
   /// a call longer, or the one that takes longer hides the other.
-  std::vector<std::pair<double, double>> values_of_two(const FittedCause& one,
-                                                       const FittedCause& other) const;
-  /// The most that the log-likelihood of two at once comes to by these curves.
-  double likelihood_of_two(const FittedCause& one, const FittedCause& other) const;
+  TwoValues best_of_two(const FittedCause& one, const FittedCause& other) const;
 
   /// By simulation. The value is looked for anew by estimates that are right where it was
   /// simulated. `finely`: at the largest size and at as many others as one may wait for; nothing
@@ -70,24 +69,13 @@ class ValueFit {
 
  private:
   using Logs = std::vector<double>;
-  /// Two values that were tried by the curves, and how likely they are.
-  struct TwoValues {
-    std::pair<double, double> values;
-    double log_likelihood = 0;
-  };
-
   std::optional<PointPredictions> simulate_all(const Deviation& change) const;
   std::optional<PointPredictions> simulate_chosen(const Deviation& change, ValueCurve& curve,
                                                   double value, const PointChoice& choice) const;
   bool ask(const Hypothesis& hypothesis, double value, ValueCurve& curve) const;
   void ask_first(const Hypothesis& hypothesis, ValueCurve& curve) const;
   void ask_beside(const Hypothesis& hypothesis, double best, ValueCurve& curve) const;
-  double best_value(const Hypothesis& hypothesis, const ValueCurve& curve,
-                    const EstimatesOff& off) const;
-  EstimatesOff estimates_off(const ValueCurve& curve, double value, const Logs& times,
-                             const std::optional<EstimatesOff>& known) const;
-  Logs corrected(Logs times, double value, const EstimatesOff& off) const;
-  TwoValues best_of_two(const FittedCause& one, const FittedCause& other, bool adds_up) const;
+  double best_value(const Hypothesis& hypothesis, const ValueCurve& curve, const Logs& off) const;
   double error(const ResidualPlace& place) const;
   std::vector<ResidualPlace> less_sure(std::vector<ResidualPlace> places) const;
   FittedCause judged(const Hypothesis& hypothesis, double value, PointPredictions predicted) const;

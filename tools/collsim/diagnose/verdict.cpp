@@ -83,12 +83,6 @@ void share_likelihood(CauseGroup& group) {
   }
 }
 
-double best_score(const CauseGroup& group) {
-  double best = score_of(group.causes.front());
-  for (const FittedCause& cause : group.causes) best = std::max(best, score_of(cause));
-  return best;
-}
-
 }  // namespace
 
 std::string_view to_string(Verdict verdict) {
@@ -178,6 +172,12 @@ Verdict verdict_of(const std::vector<DiagnosedSize>& sizes) {
     if (counts[verdict] > 0 && share >= min_share) return verdict;
   }
   return Verdict::healthy;
+}
+
+double best_score(const CauseGroup& group) {
+  double best = score_of(group.causes.front());
+  for (const FittedCause& cause : group.causes) best = std::max(best, score_of(cause));
+  return best;
 }
 
 std::vector<CauseGroup> group_causes(std::vector<FittedCause> causes, double score_of_none) {

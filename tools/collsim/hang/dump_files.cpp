@@ -4,17 +4,15 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 #include <utility>
 
 #include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text_encoding.h"
+#include "tools/collsim/core/packed_file.h"
 #include "tools/collsim/hang/dump_formats.h"
 #include "tools/collsim/hang/watchdog_text.h"
 
@@ -29,24 +27,10 @@ constexpr std::size_t largest_dump = std::size_t{64} << 20U;
 constexpr std::int64_t nanoseconds_in_second = 1'000'000'000;
 
 std::string content_of(const fs::path& path) {
-  const SourcePosition position{path.string(), 0, 0};
-  errno = 0;
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) {
-    throw InputError(position,
-                     fmt::format("cannot be opened: {}", std::generic_category().message(errno)),
-                     "a file that can be read");
-  }
-  std::string content;
-  std::array<char, 1U << 16U> piece{};
-  while (stream.read(piece.data(), piece.size()) || stream.gcount() > 0) {
-    content.append(piece.data(), static_cast<std::size_t>(stream.gcount()));
-    if (content.size() <= largest_dump) continue;
-    throw InputError(position, "larger than 64 MiB",
-                     "a dump of fewer calls (TORCH_NCCL_TRACE_BUFFER_SIZE)");
-  }
-  if (stream.bad()) throw InputError(position, "cannot be read", "a file that can be read");
-  return is_pickle(content) ? content : utf8_text(std::move(content), position);
+  std::string content = unpacked(
+      path.string(), "a file that can be read, of fewer calls (TORCH_NCCL_TRACE_BUFFER_SIZE)",
+      largest_dump);
+  return is_pickle(content) ? content : utf8_text(std::move(content), {path.string(), 0, 0});
 }
 
 std::optional<std::int64_t> written_ns(const fs::path& path) {
@@ -109,7 +93,7 @@ class DumpLoader {
     try {
       const std::string content = content_of(path);
       const bool may_be_dump = DumpFormat::find(content) != nullptr;
-      if (has_watchdog_lines(content) && !may_be_dump) {
+      if (has_watchdog_lines(content)) {
         if (log_.empty()) log_ = path.string();
         text_ += content + '\n';
         return;

@@ -20,7 +20,9 @@ namespace {
 
 constexpr std::string_view timed_out = "Watchdog caught collective operation timeout";
 constexpr std::string_view snapshot = "Snapshot of ranks' latest states";
-constexpr std::int64_t most = 1U << 20U;  // ranks
+constexpr std::string_view counted = " launched up to operation ";            // of NCCL's RAS
+constexpr std::string_view not_joined = "Not all ranks joining collective ";  // of fr_trace
+constexpr std::int64_t most = 1U << 20U;                                      // ranks
 constexpr std::int64_t nanoseconds = 1'000'000;
 constexpr std::int64_t default_timeout_ms = 600'000;
 
@@ -54,9 +56,12 @@ class WatchdogReader {
     const auto rank = number_after(line, {"[rank", "[Rank ", " Rank "});
     if (rank && *rank >= 0 && *rank < most) read_work(line, *rank);
     read_snapshot(line);
+    read_counts(line);
+    read_missing(line);
   }
 
   std::vector<FlightRecord> take(const std::string& file) {
+    add_unnamed();
     if (!latest_.empty()) take_snapshot();
     for (auto& [rank, entry] : held_) {
       if (latest_.empty()) add_call(rank, 0, std::move(entry));
@@ -144,7 +149,8 @@ class WatchdogReader {
     const auto close = line.find(call_ && call_->is_finished ? "] finished " : "] started ");
     const auto open = line.rfind('[', close);
     if (!call_ || close == std::string_view::npos || open == std::string_view::npos) return;
-    call_->operation = line.substr(line.find(' ', close + 2) + 1);
+    const std::string_view operation = line.substr(line.find(' ', close + 2) + 1);
+    call_->operation = operation.substr(0, operation.find_first_of("\\\""));  // of JSON
     std::string_view list = line.substr(open, close - open);
     while (!list.empty()) {
       list.remove_prefix(1);
@@ -152,6 +158,58 @@ class WatchdogReader {
       if (rank && *rank >= 0 && *rank < most) latest_[*rank] = *call_;
       list.remove_prefix(std::min(list.size(), list.find_first_of(", ")));
     }
+  }
+
+  // "31 ranks have launched up to operation 6650", and below those that are fewer "Rank 21 -- GPU 5
+  // managed by process 1483961 on node ...": of the first communicator that ranks do not agree on.
+  void read_counts(std::string_view line) {
+    line.remove_prefix(std::min(line.size(), line.find_first_not_of(' ')));
+    if (line.starts_with('#')) is_counting_ = job_ranks_ == 0;
+    if (!is_counting_) return;
+    if (const auto call = number_after(line, {counted})) {
+      const std::int64_t ranks = leading_number<std::int64_t>(line).value_or(0);
+      if (ranks > 0 && ranks < most - job_ranks_) job_ranks_ += ranks;
+      counts_ = Latest{*call, true, "a collective"};
+      furthest_ = std::max(furthest_, *call);
+    }
+    const auto rank = number_after(line, {"Rank "});
+    if (counts_ && rank && *rank >= 0 && *rank < most && line.find(" -- GPU") < line.size()) {
+      latest_[*rank] = *counts_;
+    }
+  }
+
+  // "Not all ranks joining collective 5 at entry 4", and below it "collective: nccl:all_reduce",
+  // "missing ranks: {3}" and "expected ranks: {0, 1, 2, 3}"
+  void read_missing(std::string_view line) {
+    if (const auto call = number_after(line, {not_joined}); call && furthest_ == 0) {
+      furthest_ = *call;
+    }
+    if (furthest_ == 0 || job_ranks_ > 0) return;
+    if (const auto at = line.find("collective: nccl:"); at != line.npos && missing_call_.empty()) {
+      missing_call_ = line.substr(at + 17);
+    }
+    for (const std::string_view words : {"missing ranks: {", "expected ranks: {"}) {
+      const auto at = line.find(words);
+      if (at == line.npos) continue;
+      for (const std::string_view each : split_lines(line.substr(at + words.size()), ',')) {
+        const auto rank = leading_number<std::int64_t>(
+            each.substr(std::min(each.size(), each.find_first_not_of(' '))));
+        if (!rank || *rank < 0 || *rank >= most) continue;
+        const bool is_missing = words.starts_with('m');
+        latest_.try_emplace(*rank,
+                            Latest{furthest_ - (is_missing ? 1 : 0), is_missing, missing_call_});
+        if (!is_missing) job_ranks_ = std::max(job_ranks_, *rank + 1);
+      }
+    }
+  }
+
+  /// Ranks of a job that RAS counts and does not name are in the furthest call.
+  void add_unnamed() {
+    for (std::int64_t rank = 0; rank < job_ranks_; ++rank) {
+      latest_.try_emplace(rank, Latest{furthest_, false, "a collective"});
+    }
+    if (furthest_ == 0) return;
+    for (auto& [rank, last] : latest_) last.is_finished = last.is_finished && last.call < furthest_;
   }
 
   /// The call that holds up all others is the first that not all have finished.
@@ -185,6 +243,11 @@ class WatchdogReader {
   std::map<std::int64_t, Latest> latest_;
   std::set<std::int64_t> groups_;
   std::optional<Latest> call_;
+  bool is_counting_ = true;
+  std::optional<Latest> counts_;
+  std::string missing_call_;
+  std::int64_t furthest_ = 0;   // call that RAS or fr_trace names
+  std::int64_t job_ranks_ = 0;  // that they count
   std::int64_t ran_ms_ = 0;
 };
 
@@ -198,7 +261,9 @@ const FileFormat watchdog_format(
 
 bool has_watchdog_lines(std::string_view content) {
   return content.find(timed_out) != std::string_view::npos ||
-         content.find(snapshot) != std::string_view::npos;
+         content.find(snapshot) != std::string_view::npos ||
+         content.find(counted) != std::string_view::npos ||
+         content.find(not_joined) != std::string_view::npos;
 }
 
 std::vector<FlightRecord> read_watchdog_text(const std::string& file, std::string_view content) {

@@ -8,7 +8,8 @@
 
 namespace collsim {
 
-/// Whether a text has lines of PyTorch's watchdog for NCCL, or its desync report.
+/// Whether a text has lines of PyTorch's watchdog for NCCL, its desync report, what NCCL's RAS says
+/// of ranks that are behind, or what torchfrtrace prints of a call that not all have joined.
 bool has_watchdog_lines(std::string_view content);
 
 /// What such lines say, by rank: as dumps would, of the calls that they name alone. Of the only

@@ -5,9 +5,9 @@
 
 #include "sim/base/bounded_json.h"
 #include "sim/base/input_error.h"
+#include "tools/collsim/core/packed_file.h"
 #include "tools/collsim/traces/job_trace.h"
 #include "tools/collsim/traces/kineto_events.h"
-#include "tools/collsim/traces/packed_file.h"
 
 namespace collsim {
 

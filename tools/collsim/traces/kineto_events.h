@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "tools/collsim/core/packed_file.h"
 #include "tools/collsim/traces/job_trace.h"
-#include "tools/collsim/traces/packed_file.h"
 
 namespace collsim {
 

@@ -31,6 +31,10 @@ class PackedFile {
   std::size_t total_ = 0;
 };
 
+/// All of a file, unpacked if gzip has packed it. Throws InputError, which says that `accepted`
+/// would be, where it cannot be read or has more than `most` bytes.
+std::string unpacked(const std::string& name, const std::string& accepted, std::size_t most);
+
 /// Counts what is kept of a file, so that no file fills the memory.
 class KeptBytes {
  public:

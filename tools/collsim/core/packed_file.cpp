@@ -1,8 +1,9 @@
-#include "tools/collsim/traces/packed_file.h"
+#include "tools/collsim/core/packed_file.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <system_error>
@@ -55,6 +56,19 @@ std::size_t PackedFile::read(char* piece, std::size_t size) {
                      "a trace of fewer steps");
   }
   return static_cast<std::size_t>(count);
+}
+
+std::string unpacked(const std::string& name, const std::string& accepted, std::size_t most) {
+  PackedFile file(name, accepted);
+  std::string content;
+  std::array<char, 1U << 16U> piece{};
+  while (const std::size_t count = file.read(piece.data(), piece.size())) {
+    content.append(piece.data(), count);
+    if (content.size() <= most) continue;
+    throw InputError(SourcePosition{name}, fmt::format("larger than {} MiB", most >> 20U),
+                     accepted);
+  }
+  return content;
 }
 
 void KeptBytes::add(const std::string& file, std::size_t bytes) {
