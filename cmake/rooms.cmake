@@ -140,7 +140,7 @@ collsim_room(tools/collsim/trace NEEDS ${asking})
 collsim_room(tools/collsim/steps NEEDS ${asking} tools/collsim/trace
   INSIDE models/bounds/traffic_formula.h sim/algorithms/msccl_xml.h)
 collsim_room(tools/collsim/view NEEDS ${asking} tools/collsim/trace)
-collsim_room(tools/collsim/traces)
+collsim_room(tools/collsim/traces NEEDS tools/collsim/core)
 collsim_room(tools/collsim/train NEEDS ${asking} tools/collsim/traces)
 collsim_room(tools/collsim/list NEEDS ${asking} tools/collsim/train)
 collsim_room(tools/collsim/plan NEEDS ${asking} tools/collsim/moe tools/collsim/train

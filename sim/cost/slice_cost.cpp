@@ -90,9 +90,10 @@ BytesPerSecond proxy_rate(const ProxyConstants& proxy, double wire) {
 
 double proxy_time(const ProxyConstants& proxy, double wire, double share, const AtOnce& at_once) {
   const double on_the_way = wire / std::min(share, proxy_rate(proxy, wire).value);
-  const double sent = std::max(at_once.sends * proxy_send_time(proxy, wire), on_the_way);
+  const double sent = at_once.sends * proxy_send_time(proxy, wire);
   const double received = at_once.receives * proxy_receive_time(proxy, wire);
-  return proxy.socket.count > 0 ? sent + received : std::max(sent, received);
+  return proxy.socket.count > 0 ? sent + on_the_way + received
+                                : std::max({sent, on_the_way, received});
 }
 
 LaneSetting lane_setting(const ProtocolConstants& cost, Protocol protocol,

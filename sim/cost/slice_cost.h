@@ -217,8 +217,8 @@ struct AtOnce {
 
 /// The seconds that such a slice, of which the network carries `share` bytes per second, takes from
 /// the sender's buffer to the receiver's, the wire's latency aside. Both threads have it in hand
-/// while its bytes move; from a socket the receiver's thread takes it when all of it is there
-/// (Proxies). A thread shares its time among all that it has in hand.
+/// while its bytes move; with sockets they have it before and after (Proxies). A thread shares its
+/// time among all that it has in hand.
 double proxy_time(const ProxyConstants& proxy, double wire, double share, const AtOnce& at_once);
 
 /// Data of every piece but the last in which a slice goes. All of a call is cut alike: were its

@@ -30,9 +30,10 @@ constexpr std::uint32_t id_of_timer(EventTag tag) {
   return tag >> 3;
 }
 
-/// Whose flow it is: a worker's; or one of a FIFO's proxy, for what carries a message over the
-/// network or for the thread that takes one from its socket.
-enum class FlowKind : std::uint8_t { worker, message, receipt };
+/// Whose flow it is: a worker's; or one of a FIFO's proxy, for the thread that puts a message into
+/// its socket, for what carries one over the network, or for the thread that takes one from its
+/// socket.
+enum class FlowKind : std::uint8_t { worker, dispatch, message, receipt };
 
 /// The tag of a flow; its kind stands in the lowest bits.
 constexpr EventTag flow_tag(std::uint32_t id, FlowKind kind) {

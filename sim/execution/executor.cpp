@@ -65,6 +65,11 @@ class Executor final : public RunningCall {
       case FlowKind::worker:
         if (--call_.workers[id].flows == 0) end_flows(id);
         break;
+      case FlowKind::dispatch: {
+        const Message message = proxies_.dispatch(*call_.fifos[id].proxy);
+        wake(call_.fifos[id].sender, Cause::credit, message.record);
+        break;
+      }
       case FlowKind::message:
         if (proxies_.end_part(*call_.fifos[id].proxy)) leave_proxy(id);
         break;
@@ -458,7 +463,7 @@ void Executor::hand_over(FifoId id, const Message& message) {
 
 void Executor::leave_proxy(FifoId id) {
   const Message message = proxies_.leave(*call_.fifos[id].proxy);
-  wake(call_.fifos[id].sender, Cause::credit, message.record);
+  if (!proxies_.has_sockets()) wake(call_.fifos[id].sender, Cause::credit, message.record);
   send_off(id, message);
 }
 

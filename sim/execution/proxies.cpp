@@ -12,7 +12,11 @@ Proxies::Proxies(const ProxyConstants& cost, double overhead, Fabric& fabric,
 
 void Proxies::hand_over(ProxyId id, const Message& message) {
   connections_[id].buffered.push_back(message);
-  offer_send(connections_[id]);
+  if (has_sockets()) {
+    offer_dispatch(connections_[id]);
+  } else {
+    offer_send(connections_[id]);
+  }
 }
 
 /// Whether the receiver's buffer has a slot for one more slice, which then is kept for it.
@@ -22,20 +26,49 @@ bool Proxies::take_room(Connection& connection) {
   return true;
 }
 
+/// The next message goes into the socket, if there is one and room for it.
+void Proxies::offer_dispatch(Connection& connection) {
+  if (connection.dispatching || connection.buffered.empty()) return;
+  const double bytes = on_network(connection.buffered.front());
+  if (connection.unreceived > 0 && connection.unreceived + bytes > cost_.held()) return;
+  connection.dispatching = true;
+  connection.unreceived += bytes;
+  keep_busy(connection.routes.sender, proxy_send_time(cost_, bytes),
+            flow_tag(connection.routes.fifo, FlowKind::dispatch));
+}
+
+Message Proxies::dispatch(ProxyId id) {
+  Connection& connection = connections_[id];
+  const Message message = connection.buffered.front();
+  connection.buffered.pop_front();
+  connection.outgoing.push_back(message);
+  connection.dispatching = false;
+  ++connection.left;
+  send(connection);
+  offer_dispatch(connection);
+  return message;
+}
+
 /// The next message gets under way, if there is one and room for it.
 void Proxies::offer_send(Connection& connection) {
-  if (connection.parts > 0 || connection.buffered.empty()) return;
-  const double bytes = on_network(connection.buffered.front());
-  const bool has_room =
-      has_sockets() ? connection.unreceived == 0 || connection.unreceived + bytes <= cost_.held()
-                    : take_room(connection);
-  if (!has_room) return;
+  if (connection.parts > 0 || connection.buffered.empty() || !take_room(connection)) return;
+  connection.outgoing.push_back(connection.buffered.front());
+  connection.buffered.pop_front();
+  send(connection);
+}
+
+/// The first message that goes out does so, unless another one is on the network.
+void Proxies::send(Connection& connection) {
+  if (connection.parts > 0 || connection.outgoing.empty()) return;
   const ProxyRoutes& routes = connection.routes;
+  const double bytes = on_network(connection.outgoing.front());
   const EventTag flow = flow_tag(routes.fifo, FlowKind::message);
-  connection.parts = has_sockets() ? 2 : 3;
-  connection.unreceived += bytes;
-  keep_busy(routes.sender, proxy_send_time(cost_, bytes), flow);
-  if (!has_sockets()) keep_busy(routes.receiver, proxy_receive_time(cost_, bytes), flow);
+  connection.parts = 1;
+  if (!has_sockets()) {
+    connection.parts = 3;
+    keep_busy(routes.sender, proxy_send_time(cost_, bytes), flow);
+    keep_busy(routes.receiver, proxy_receive_time(cost_, bytes), flow);
+  }
   fabric_.start_flow(routes.network, bytes, proxy_rate(cost_, bytes), flow);
 }
 
@@ -46,10 +79,14 @@ void Proxies::keep_busy(RouteId thread, double seconds, EventTag flow) {
 
 Message Proxies::leave(ProxyId id) {
   Connection& connection = connections_[id];
-  const Message message = connection.buffered.front();
-  connection.buffered.pop_front();
-  ++connection.left;
-  offer_send(connection);
+  const Message message = connection.outgoing.front();
+  connection.outgoing.pop_front();
+  if (has_sockets()) {
+    send(connection);
+  } else {
+    ++connection.left;
+    offer_send(connection);
+  }
   return message;
 }
 
@@ -75,7 +112,7 @@ Message Proxies::take(ProxyId id) {
   connection.taking = false;
   connection.unreceived -= on_network(message);
   offer_receive(connection);
-  offer_send(connection);
+  offer_dispatch(connection);
   return message;
 }
 

@@ -46,7 +46,8 @@ inline constexpr BytesPerSecond network_thread_capacity{1e9};
 /// slot at the receiver.
 ///
 /// Sockets (ProxyConstants::socket > 0) take what their buffers hold, whether or not the receiver
-/// has room; the receiver's thread takes a message from its socket when all of it is there.
+/// has room. The sender's slot is free as soon as all of a message is in the socket, which then
+/// goes over the network; the receiver's thread takes it when all of it has come.
 ///
 /// The owner calls in when something has happened, and hears of what is over by return.
 class Proxies {
@@ -61,9 +62,12 @@ class Proxies {
   }
   /// The thread block has put a slice into the sender's buffer.
   void hand_over(ProxyId id, const Message& message);
+  bool has_sockets() const { return cost_.socket.count > 0; }
+  /// The message that the sender's thread has put into its socket, whose slot is free.
+  Message dispatch(ProxyId id);
   /// A flow of what carries the connection's message has ended: whether the message has left.
   bool end_part(ProxyId id) { return --connections_[id].parts == 0; }
-  /// The message that has left, whose slot at the sender is free.
+  /// The message that has left; without sockets its slot at the sender is free.
   Message leave(ProxyId id);
   /// The message is at the receiver's end of the network: whether it is in the receiver's buffer.
   /// Else its thread has yet to take it from the socket.
@@ -77,22 +81,25 @@ class Proxies {
  private:
   struct Connection {
     ProxyRoutes routes;
-    std::deque<Message> buffered;  // the first is under way, where `parts` is not 0
+    std::deque<Message> buffered;  // the first is put into the socket, where `dispatching`
+    std::deque<Message> outgoing;  // the first is under way, where `parts` is not 0
     std::deque<Message> reached;   // in the socket; the first is taken, where `taking`
-    double unreceived = 0;         // bytes in the sockets or under way to them
+    double unreceived = 0;         // bytes in the sockets, or on the way into them
     std::uint32_t parts = 0;       // flows of the message that is under way
     std::uint32_t left = 0;        // slices whose slot at the sender is free again
     std::uint32_t begun = 0;       // slices sent or received, for which the receiver has room
     std::uint32_t freed = 0;       // slices whose slot at the receiver is free again
+    bool dispatching = false;
     bool taking = false;
   };
 
-  bool has_sockets() const { return cost_.socket.count > 0; }
   double on_network(const Message& message) const {
     return overhead_ * static_cast<double>(message.bytes);
   }
   static bool take_room(Connection& connection);
   void offer_send(Connection& connection);
+  void offer_dispatch(Connection& connection);
+  void send(Connection& connection);
   void offer_receive(Connection& connection);
   void keep_busy(RouteId thread, double seconds, EventTag flow);
 

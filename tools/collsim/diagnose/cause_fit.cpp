@@ -199,7 +199,7 @@ std::vector<FittedCause> fit_two(const ValueFit& fit, const std::vector<FittedCa
   const FittedCause& first = causes.front();
   // What another machine leaves of small calls may be a fault as well.
   const bool is_question = first.hypothesis.is_question;
-  if ((is_question ? first.residual : fit.large_residual(first)) < unexplained) return {};
+  if ((is_question ? first.residual : fit.large_residual(first)) < unexplained_residual) return {};
   if (is_shown(first.hypothesis) && fit.explains_most(first)) return {};
   std::vector<FittedCause> two;
   for (const auto& [one, other] : likely_pairs(fit, causes)) {

@@ -344,7 +344,7 @@ void add_causes(const CauseSearch& search, const LogPredictor& predictor, Diagno
   diagnosis.next = next_of(predictor, diagnosis);
   const FittedCause* const first = likeliest_cause(diagnosis);
   const bool is_other = first != nullptr && first->hypothesis.is_question;
-  if (is_other && found.fine > even && first->residual < unexplained) {
+  if (is_other && found.fine > even && first->residual < unexplained_residual) {
     diagnosis.verdict = Verdict::healthy;
     diagnosis.reason =
         fmt::format("as it should be if {}; {}", describe(first->hypothesis, first->value),

@@ -30,7 +30,7 @@ class ValueCurve {
 };
 
 /// A cause that leaves so much of the times does not explain them.
-inline constexpr double unexplained = 0.12;
+inline constexpr double unexplained_residual = 0.12;
 
 /// A cause with the value of its parameter that fits a log best.
 struct FittedCause {
