@@ -112,15 +112,14 @@ double StripeTime::proxy_cycle(double wire) const {
 }
 
 /// What both threads and the network between them add to a hop, and the network alone where no
-/// thread carries it. The channels are in step: a thread has the messages of all of them in hand,
-/// on one of two ways, up or down.
+/// thread carries it. The channels are in step: a hop waits until its thread has served all of
+/// them, in one of the four ways of its messages (out and in, up and down).
 double StripeTime::proxy_delay(double wire) const {
   const double alone = wire * shape_.network_hop;
   if (shape_.proxy_sends == 0) return alone;
-  const ProxyConstants& proxy = *call_.proxy;
-  constexpr double ways = 2;
-  return proxy_time(proxy, wire, 1 / shape_.network_hop,
-                    {shape_.proxy_sends / ways, shape_.proxy_receives / ways});
+  constexpr double ways = 4;
+  return std::max(proxy_time(*call_.proxy, wire, 1 / shape_.network_hop, {}),
+                  proxy_cycle(wire) / ways);
 }
 
 /// What a thread block is busy with handing one loop's stripes in.

@@ -214,12 +214,15 @@ void LayoutBuilder::add_lists(std::uint32_t channel) {
 
 void LayoutBuilder::add_proxy(FifoId id, const Connection& connection, const Wire& wire) {
   layout_.fifos[id].proxy = static_cast<ProxyId>(layout_.proxies.size());
-  layout_.proxies.push_back({id, draft_.add_route(wire.network), network_thread(connection.src),
-                             network_thread(connection.dst),
-                             execution_.partition.chunking().credits});
+  const Schedule& schedule = execution_.plan.schedule(layout_.fifos[id].channel);
+  const auto thread = [&](Rank rank) {
+    return schedule.is_agent(rank) ? free_route_ : network_thread(rank);
+  };
+  layout_.proxies.push_back({id, draft_.add_route(wire.network), thread(connection.src),
+                             thread(connection.dst), execution_.partition.chunking().credits});
 }
 
-/// What loads the rank's network thread, which serves all of its connections.
+/// What loads the rank's network thread, which serves all of its connections. Switches have none.
 RouteId LayoutBuilder::network_thread(Rank rank) {
   if (network_threads_.size() <= rank) network_threads_.resize(rank + 1);
   auto& thread = network_threads_[rank];
