@@ -13,7 +13,7 @@ Proxies::Proxies(const ProxyConstants& cost, double overhead, Fabric& fabric,
 void Proxies::hand_over(ProxyId id, const Message& message) {
   connections_[id].buffered.push_back(message);
   if (has_sockets()) {
-    offer_dispatch(connections_[id]);
+    offer_dispatch(id);
   } else {
     offer_send(connections_[id]);
   }
@@ -27,14 +27,33 @@ bool Proxies::take_room(Connection& connection) {
 }
 
 /// The next message goes into the socket, if there is one and room for it.
-void Proxies::offer_dispatch(Connection& connection) {
+void Proxies::offer_dispatch(ProxyId id) {
+  Connection& connection = connections_[id];
   if (connection.dispatching || connection.buffered.empty()) return;
   const double bytes = on_network(connection.buffered.front());
   if (connection.unreceived > 0 && connection.unreceived + bytes > cost_.held()) return;
   connection.dispatching = true;
   connection.unreceived += bytes;
-  keep_busy(connection.routes.sender, proxy_send_time(cost_, bytes),
-            flow_tag(connection.routes.fifo, FlowKind::dispatch));
+  copy(connection.routes.sender, id, FlowKind::dispatch);
+}
+
+void Proxies::copy(RouteId thread, ProxyId id, FlowKind way) {
+  copies_[thread].emplace_back(id, way);
+  if (copies_[thread].size() == 1) begin_copy(thread);
+}
+
+void Proxies::begin_copy(RouteId thread) {
+  const auto [id, way] = copies_[thread].front();
+  const Connection& connection = connections_[id];
+  const double seconds = way == FlowKind::dispatch
+                             ? proxy_send_time(cost_, on_network(connection.buffered.front()))
+                             : proxy_receive_time(cost_, on_network(connection.reached.front()));
+  keep_busy(thread, seconds, flow_tag(connection.routes.fifo, way));
+}
+
+void Proxies::end_copy(RouteId thread) {
+  copies_[thread].pop_front();
+  if (!copies_[thread].empty()) begin_copy(thread);
 }
 
 Message Proxies::dispatch(ProxyId id) {
@@ -44,8 +63,9 @@ Message Proxies::dispatch(ProxyId id) {
   connection.outgoing.push_back(message);
   connection.dispatching = false;
   ++connection.left;
+  end_copy(connection.routes.sender);
   send(connection);
-  offer_dispatch(connection);
+  offer_dispatch(id);
   return message;
 }
 
@@ -93,16 +113,15 @@ Message Proxies::leave(ProxyId id) {
 bool Proxies::reach(ProxyId id, const Message& message) {
   if (!has_sockets()) return true;
   connections_[id].reached.push_back(message);
-  offer_receive(connections_[id]);
+  offer_receive(id);
   return false;
 }
 
-void Proxies::offer_receive(Connection& connection) {
+void Proxies::offer_receive(ProxyId id) {
+  Connection& connection = connections_[id];
   if (connection.taking || connection.reached.empty() || !take_room(connection)) return;
   connection.taking = true;
-  const double bytes = on_network(connection.reached.front());
-  keep_busy(connection.routes.receiver, proxy_receive_time(cost_, bytes),
-            flow_tag(connection.routes.fifo, FlowKind::receipt));
+  copy(connection.routes.receiver, id, FlowKind::receipt);
 }
 
 Message Proxies::take(ProxyId id) {
@@ -111,15 +130,16 @@ Message Proxies::take(ProxyId id) {
   connection.reached.pop_front();
   connection.taking = false;
   connection.unreceived -= on_network(message);
-  offer_receive(connection);
-  offer_dispatch(connection);
+  end_copy(connection.routes.receiver);
+  offer_receive(id);
+  offer_dispatch(id);
   return message;
 }
 
 void Proxies::free_slot(ProxyId id) {
   ++connections_[id].freed;
   if (has_sockets()) {
-    offer_receive(connections_[id]);
+    offer_receive(id);
   } else {
     offer_send(connections_[id]);
   }

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sim/cost/calibration.h"
@@ -47,7 +49,8 @@ inline constexpr BytesPerSecond network_thread_capacity{1e9};
 ///
 /// Sockets (ProxyConstants::socket > 0) take what their buffers hold, whether or not the receiver
 /// has room. The sender's slot is free as soon as all of a message is in the socket, which then
-/// goes over the network; the receiver's thread takes it when all of it has come.
+/// goes over the network; the receiver's thread takes it when all of it has come. A thread copies
+/// one message at a time into or out of a socket, in the order in which they came up.
 ///
 /// The owner calls in when something has happened, and hears of what is over by return.
 class Proxies {
@@ -98,15 +101,20 @@ class Proxies {
   }
   static bool take_room(Connection& connection);
   void offer_send(Connection& connection);
-  void offer_dispatch(Connection& connection);
+  void offer_dispatch(ProxyId id);
   void send(Connection& connection);
-  void offer_receive(Connection& connection);
+  void offer_receive(ProxyId id);
+  void copy(RouteId thread, ProxyId id, FlowKind way);
+  void begin_copy(RouteId thread);
+  void end_copy(RouteId thread);
   void keep_busy(RouteId thread, double seconds, EventTag flow);
 
   const ProxyConstants& cost_;
   const double overhead_;
   Fabric& fabric_;
   std::vector<Connection> connections_;
+  /// What each thread copies into or out of sockets, the first of them now.
+  std::map<RouteId, std::deque<std::pair<ProxyId, FlowKind>>> copies_;
 };
 
 }  // namespace collsim

@@ -469,7 +469,10 @@ bool may_fold(const Execution& execution) {
 
 std::optional<Symmetry> symmetry_of(const Execution& execution, const CallLayout& layout,
                                     const FabricDraft& draft) {
-  if (layout.workers.empty() || draft.bursts() || !may_fold(execution)) return std::nullopt;
+  // Who comes first at an instant is copied into its socket first.
+  const bool has_sockets = execution.cost.proxy.socket.count > 0 && !layout.proxies.empty();
+  const bool are_seen = draft.bursts() || has_sockets;
+  if (layout.workers.empty() || are_seen || !may_fold(execution)) return std::nullopt;
   const std::vector<ChannelChunking> cuts = cuts_of(execution.plan, execution.partition);
   CallColours colours(execution, layout, draft, cuts);
   if (!colours.refine()) return std::nullopt;

@@ -36,7 +36,7 @@ struct Symmetry {
 bool may_fold(const Execution& execution);
 
 /// Nothing where a call has no symmetry that is worth it, or where equals would not stay equal or
-/// must be seen one by one: not may_fold(), bursts, chunks of unequal size, and links on
+/// must be seen one by one: not may_fold(), sockets, bursts, chunks of unequal size, and links on
 /// which equals contend (who comes first at an instant gets more; not so where everybody sends to
 /// everybody).
 ///
