@@ -6,9 +6,8 @@
 namespace collsim {
 
 ScalingError load_scaling_error() {
-  const auto scaling = load_yaml(shipped_file("trust", "models/data"), "trust")
-                           .mapping({"scaling"})
-                           .find("scaling");
+  const auto scaling =
+      load_yaml(shipped_file("trust", "models/data"), "trust").mapping({"scaling"}).find("scaling");
   if (!scaling) return {};
   const YamlMapping keys = scaling->mapping({"off", "gpus", "source"});
   ScalingError error{keys.at("off").fraction(), keys.at("source").string()};

@@ -54,8 +54,9 @@ PointChoice choose_points(const Evidence& evidence, const std::vector<PointIndex
   choice.stand_ins.resize(points.size());
   for (const auto& [series, members] : by_series) {
     const std::uint64_t share = most / by_series.size();
+    const std::vector<EvidencePoint>& of_series = evidence.series[series].points;
     const auto large = std::find_if(members.begin(), members.end(), [&](std::size_t point) {
-      return evidence.series[series].points[points[point].point].size >= bandwidth_bound;
+      return of_series[points[point].point].size >= bandwidth_bound;
     });
     const auto last = static_cast<std::size_t>(
         std::distance(members.begin(), large == members.end() ? std::prev(large) : large));

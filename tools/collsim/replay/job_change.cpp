@@ -96,20 +96,20 @@ JobChange compare_jobs(std::vector<RankTrace> traces, double threshold) {
   const StepParts before = parts_of_traces(traces, name_of);
   const StepParts after = parts_of_traces(later, name_of);
   const double ratio = time_of(after).value / time_of(before).value;
-  JobChange change;
-  change.is_slower = ratio > 1 + threshold;
-  const char* const verdict = change.is_slower              ? "slower"
+  const bool is_slower = ratio > 1 + threshold;
+  const char* const verdict = is_slower                     ? "slower"
                               : ratio * (1 + threshold) < 1 ? "faster"
                                                             : "same";
-  change.answer.head({labelled("verdict", verdict_words(before, after, verdict))});
+  Answer answer;
+  answer.head({labelled("verdict", verdict_words(before, after, verdict))});
   std::vector<Table> tables{part_table(before, after, "before", "after"),
                             call_table(summarize(std::move(traces)), summarize(std::move(later)))};
-  change.answer.document = {
+  answer.document = {
       {"verdict", verdict}, {"ratio", ratio}, {"parts", tables[0].rows}, {"calls", tables[1].rows}};
   for (Table& table : tables) {
-    change.answer.sections.push_back({.tables = {std::move(table)}, .apart = true});
+    answer.sections.push_back({.tables = {std::move(table)}, .apart = true});
   }
-  return change;
+  return {std::move(answer), is_slower};
 }
 
 }  // namespace collsim::command

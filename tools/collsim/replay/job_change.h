@@ -9,7 +9,7 @@ namespace collsim::command {
 
 /// What became of a job's step from one run to another.
 struct JobChange {
-  Answer answer{};
+  Answer answer;
   bool is_slower = false;  ///< by more than the threshold, which is a share
 };
 
