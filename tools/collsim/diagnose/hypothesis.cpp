@@ -99,8 +99,8 @@ Change setting(std::map<std::string, std::string> variables) {
 /// and the fewer, the longer an estimate takes.
 template <typename Place>
 std::vector<Place> spread_over(const std::vector<Place>& all, Rank ranks) {
-  constexpr double most_places = 32;
-  const auto most = static_cast<std::size_t>(std::max(8.0, most_places * share_of_effort(ranks)));
+  constexpr double max_places = 32;
+  const auto most = static_cast<std::size_t>(std::max(8.0, max_places * share_of_effort(ranks)));
   std::vector<Place> some;
   const std::size_t count = std::min(all.size(), most);
   for (std::size_t i = 0; i < count; ++i) some.push_back(all[i * all.size() / count]);

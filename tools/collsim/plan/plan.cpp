@@ -309,8 +309,10 @@ PlannedAnswer plan_serve(const po::variables_map& values, const std::string& com
   std::vector<Alternative> alternatives = read_alternatives(values);
   refuse_lists(alternatives, "serve");
   waiting.say("predicting tokens");
-  const auto plan = values.contains("requests") ? plan_service : plan_decoding;
-  return plan(std::move(alternatives), read_call(values).run, values, command);
+  RunSpec run = read_call(values).run;
+  if (values.contains("requests"))
+    return plan_service(alternatives, std::move(run), values, command);
+  return plan_decoding(std::move(alternatives), std::move(run), values, command);
 }
 
 PlannedAnswer plan_moe(const po::variables_map& values, const std::string& command,

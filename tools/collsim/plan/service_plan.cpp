@@ -187,9 +187,9 @@ Seconds mean_wait(double rate, Seconds service) {
 
 std::int64_t servers_within(double rate, Seconds service, Seconds limit) {
   if (service >= limit) return 0;
-  std::int64_t servers = static_cast<std::int64_t>(rate * service.value) + 1;
-  while (service + mean_wait(rate / static_cast<double>(servers), service) > limit) ++servers;
-  return servers;
+  // The wait of mean_wait() solved for how busy a server may be.
+  const double wait = 2 * (limit - service).value;
+  return std::max<std::int64_t>(1, up(rate * (service.value + wait) * service.value / wait));
 }
 
 namespace {
@@ -239,7 +239,7 @@ ServicePlans plans_on(const Alternative& machine, RunSpec run, const ServiceLeve
 }
 
 /// The plan of fewest GPUs; of equals, the one whose first token is earliest.
-std::optional<ServicePlan> least_of(const std::vector<ServicePlan>& plans) {
+std::optional<ServicePlan> fewest_gpus(const std::vector<ServicePlan>& plans) {
   const auto best =
       std::min_element(plans.begin(), plans.end(), [](const ServicePlan& a, const ServicePlan& b) {
         return std::pair(a.gpus(), a.first) < std::pair(b.gpus(), b.first);
@@ -249,7 +249,7 @@ std::optional<ServicePlan> least_of(const std::vector<ServicePlan>& plans) {
 
 }  // namespace
 
-PlannedAnswer plan_service(std::vector<Alternative> alternatives, RunSpec run,
+PlannedAnswer plan_service(const std::vector<Alternative>& alternatives, RunSpec run,
                            const po::variables_map& values, const std::string& command) {
   const ServiceLevel level = read_level(values);
   const auto tensor = parse_numbers("tp", values["tp"].as<std::string>(), 1, 1024);
@@ -262,7 +262,7 @@ PlannedAnswer plan_service(std::vector<Alternative> alternatives, RunSpec run,
     const ServicePlans plans = plans_on(each, run, level, tensor, kernels);
     for (const auto& [of, how] :
          {std::pair{&plans.apart, "apart"}, std::pair{&plans.together, "together with decoding"}}) {
-      if (const auto best = least_of(*of)) {
+      if (const auto best = fewest_gpus(*of)) {
         add_service_row(machine, *best, table);
       } else {
         warnings.insert(fmt::format("{}: nothing keeps the times with prompts {}", machine, how));

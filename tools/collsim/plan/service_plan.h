@@ -19,7 +19,7 @@ std::int64_t servers_within(double rate, Seconds service, Seconds limit);
 
 /// Plans for a service level on these machines: with prompts and decoding on GPUs of their own, and
 /// together by chunks. Throws InputError.
-PlannedAnswer plan_service(std::vector<Alternative> alternatives, RunSpec run,
+PlannedAnswer plan_service(const std::vector<Alternative>& alternatives, RunSpec run,
                            const boost::program_options::variables_map& values,
                            const std::string& command);
 
