@@ -1,4 +1,4 @@
-// Measured steps: what logs of ten writers say, how causes are weighed, and what two runs differ
+// Measured steps: what logs of twelve writers say, how causes are weighed, and what two runs differ
 // by.
 
 #include "tools/collsim/train/step_explanation.h"
@@ -77,6 +77,20 @@ TEST_F(StepExplanation, reads_the_layout_of_a_log) {
                                                  {"--global-batch", "32"}}));
   EXPECT_EQ(log_of("deepspeed").layout,
             (Layout{{"--micro-batch", "1"}, {"--global-batch", "32"}, {"--zero", "3"}}));
+}
+
+// What the command says goes before what the log says, however it is written.
+TEST_F(StepExplanation, takes_the_layout_of_the_command_first) {
+  for (const auto& [option, value] : log_of("megatron").layout) {
+    for (const auto& said :
+         {std::vector<std::string>{option, value}, {fmt::format("{}={}", option, value)}}) {
+      std::vector<std::string> args{"train",   "dgx-h100",  "--nodes",    "4",
+                                    "--model", "llama3-8b", "--measured", logs + "megatron.log"};
+      args.insert(args.end(), said.begin(), said.end());
+      const Outcome outcome = run(args);
+      EXPECT_NE(outcome.status, exit_bad_input) << said.front() << ": " << outcome.err;
+    }
+  }
 }
 
 TEST_F(StepExplanation, refuses_texts_without_times) {

@@ -333,6 +333,7 @@ bool is_slower(const DiagnosedLog* a, const DiagnosedLog* b) {
 
 std::vector<const DiagnosedLog*> slowest_first(const std::vector<DiagnosedLog>& logs) {
   std::vector<const DiagnosedLog*> sorted;
+  sorted.reserve(logs.size());
   for (const DiagnosedLog& log : logs) sorted.push_back(&log);
   std::stable_sort(sorted.begin(), sorted.end(), is_slower);
   return sorted;

@@ -162,6 +162,12 @@ double log_likelihood(const StepParts& measured, const StepParts& predicted,
   return sum;
 }
 
+bool says(std::span<const std::string> args, const std::string& option) {
+  return std::any_of(args.begin(), args.end(), [&](const std::string& arg) {
+    return arg == option || arg.starts_with(option + "=");
+  });
+}
+
 po::variables_map parse_step(std::span<const std::string> args) {
   std::ostringstream unused;
   return parse_options(train_subcommand, args, unused).value();
@@ -208,10 +214,9 @@ std::optional<WeighedCause> weigh(const YamlValue& row, const StepParts& measure
       row.mapping({"text", "options", "values", "whole", "weight", "unless", "check"});
   const std::string options = keys.at("options").string();
   const std::string first = options.substr(0, options.find(' '));
-  const auto is_said = [&](const std::string& option) {
-    return std::find(args.begin(), args.end(), option) != args.end();
-  };
-  if ((first != "--env" && is_said(first)) || is_said(keys.string_or("unless", ""))) return {};
+  const auto unless = keys.find("unless");
+  if (first != "--env" && says(args, first)) return {};
+  if (unless && says(args, unless->string())) return {};
   std::vector<double> values{1};
   if (const auto listed = keys.find("values")) {
     values.clear();

@@ -59,6 +59,9 @@ struct StepCause {
 std::vector<StepCause> weigh_causes(const StepParts& measured, std::span<const std::string> args,
                                     const StepParts& predicted, const StepRange& range);
 
+/// Whether arguments have an option, "--tp", in either form: "--tp 8" or "--tp=8".
+bool says(std::span<const std::string> args, const std::string& option);
+
 /// The options of a command of `train` by its arguments. Throws InputError.
 boost::program_options::variables_map parse_step(std::span<const std::string> args);
 

@@ -57,9 +57,7 @@ std::vector<std::string> with_layout(const Measurement& measurement,
   std::vector<std::string> all(args.begin(), args.end());
   if (!measurement.log) return all;
   for (const auto& [option, value] : measurement.log->layout) {
-    if (std::find(args.begin(), args.end(), option) == args.end()) {
-      all.insert(all.end(), {option, value});
-    }
+    if (!says(args, option)) all.insert(all.end(), {option, value});
   }
   return all;
 }
