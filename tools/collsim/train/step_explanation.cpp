@@ -155,8 +155,11 @@ double log_likelihood(const StepParts& measured, const StepParts& predicted,
   const auto had = three_parts(measured);
   const auto said = three_parts(predicted);
   double sum = 0;
+  // It is the prediction that errs: calls of which it exposes next to none cannot err by many. But
+  // waits are also the profiler's, which no prediction knows.
   for (std::size_t i = 0; i < had.size(); ++i) {
-    const double share = std::max(min_share, had[i] / time);
+    const double waits = i == 2 ? had[i] / time : 0;
+    const double share = std::max({min_share, waits, said[i] / time_of(predicted).value});
     sum += log_density((had[i] - middle * said[i]) / time, spread * std::sqrt(share));
   }
   return sum;

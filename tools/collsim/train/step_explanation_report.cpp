@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <utility>
 
 #include "sim/base/input_error.h"
+#include "sim/base/text_encoding.h"
+#include "sim/base/text_file.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/report/answer.h"
@@ -33,6 +37,21 @@ struct Measurement {
   std::vector<RankTrace> traces{};
 };
 
+/// Reads a job's log. Half a million lines of Megatron's are 256 MiB, which takes three times as
+/// much memory.
+TextFile read_log(const std::string& path) {
+  constexpr std::uintmax_t size_of_texts = 8U << 20U;
+  constexpr std::uintmax_t max_size = 256U << 20U;
+  std::error_code none;  // a pipe has no size
+  const std::uintmax_t size = std::filesystem::file_size(path, none);
+  if (none || size <= size_of_texts || size > max_size) {
+    return read_text_file(path, "a time, such as 4.2s, or a log");
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::string content{std::istreambuf_iterator<char>(file), {}};
+  return {path, utf8_text(std::move(content), SourcePosition{path})};
+}
+
 Measurement read_measurement(const std::vector<std::string>& what) {
   Measurement measurement{std::filesystem::path(what.front()).filename()};
   for (const std::string& text : what) {
@@ -41,7 +60,7 @@ Measurement read_measurement(const std::vector<std::string>& what) {
     } else if (is_job_trace(text)) {
       measurement.traces.push_back(read_job_trace(text));
     } else if (what.size() == 1) {
-      measurement.log = read_step_log(read_text_file(text, "a time, such as 4.2s, or a log"));
+      measurement.log = read_step_log(read_log(text));
     } else {
       throw InputError(fmt::format("--measured: '{}'", text),
                        "a time, such as 4.2s, one log, or traces of several ranks");
