@@ -75,8 +75,8 @@ collsim_room(models/recordings NEEDS sim/yaml sim/topologies sim/plan sim/nccl s
   models/nccl/settings)
 collsim_room(models/peer_kernels NEEDS sim/yaml sim/topologies models/machine models/nccl/symmetric
   models/nccl models/calibration models/call models/predict)
-collsim_room(models/program NEEDS sim/yaml sim/topologies sim/routing sim/plan sim/execution
-  models/calibration models/call models/predict)
+collsim_room(models/program NEEDS sim/yaml sim/topologies sim/routing sim/plan sim/algorithms
+  sim/execution models/calibration models/call models/predict)
 collsim_room(models/validation NEEDS sim/yaml sim/topologies sim/cost models/machine
   models/nccl/settings models/bounds models/recordings models/call models/predict)
 

@@ -61,8 +61,10 @@ MachineCallCosts::MachineCallCosts(MachineCalls calls)
       scattered_(!is_prefix(calls_)),
       leaves_(*calls_.topology),
       network_(*calls_.topology, leaves_, filled_network),
-      in_node_([this](Collective collective, const std::vector<DeviceId>& gpus) {
-        return spec_of(collective, gpus);
+      in_node_([this](Collective collective, const std::vector<DeviceId>& gpus, Rank root) {
+        CallSpec spec = spec_of(collective, gpus);
+        spec.root = root;
+        return spec;
       }) {}
 
 namespace {
@@ -125,9 +127,12 @@ std::vector<DeviceId> gpus_of(const MachineCalls& calls, const std::vector<Rank>
 /// same kinds, on leaves alike where nodes are scattered, or, on a machine with faults, the same
 /// GPUs.
 MachineCallCosts::Shape MachineCallCosts::shape_of(const ProgramCommunicator& communicator,
-                                                   ProgramCallKind kind) const {
+                                                   const ProgramCall& call) const {
   const std::vector<DeviceId> gpus = gpus_of(calls_, communicator.ranks);
   std::vector<std::uint32_t> shape = places_of(*calls_.topology, gpus);
+  if (has_root(collective_of(call.kind))) {
+    shape.push_back(root_among(gpus, communicator, call));
+  }
   if (!calls_.faults.empty()) shape.insert(shape.end(), gpus.begin(), gpus.end());
   if (scattered_) {
     const auto leaves = leaves_of(*calls_.topology, leaves_, gpus);
@@ -136,7 +141,15 @@ MachineCallCosts::Shape MachineCallCosts::shape_of(const ProgramCommunicator& co
   if (mixed_) {
     for (const DeviceId gpu : gpus) shape.push_back(kind_of_node(*calls_.topology, gpu));
   }
-  return {collective_of(kind), std::move(shape)};
+  return {collective_of(call.kind), std::move(shape)};
+}
+
+/// The place of a call's root among GPUs that are grouped by node.
+Rank MachineCallCosts::root_among(const std::vector<DeviceId>& gpus,
+                                  const ProgramCommunicator& communicator,
+                                  const ProgramCall& call) const {
+  const DeviceId root = calls_.gpus.at(communicator.ranks.at(call.root));
+  return static_cast<Rank>(std::find(gpus.begin(), gpus.end(), root) - gpus.begin());
 }
 
 /// What has been found for GPUs of the same places; where nothing is known of them yet, null.
@@ -161,12 +174,15 @@ CallSpec MachineCallCosts::spec_of(Collective collective, std::vector<DeviceId> 
 }
 
 Predictor& MachineCallCosts::predictor(const ProgramCommunicator& communicator,
-                                       ProgramCallKind kind) {
-  auto& known = predictors_[shape_of(communicator, kind)];
+                                       const ProgramCall& call) {
+  auto& known = predictors_[shape_of(communicator, call)];
   if (!known) {
     std::vector<DeviceId> gpus = gpus_of(calls_, communicator.ranks);
     const Nccl*& searched = searched_for(gpus);
-    known = std::make_unique<Predictor>(spec_of(collective_of(kind), std::move(gpus)),
+    const Rank root = root_among(gpus, communicator, call);
+    CallSpec spec = spec_of(collective_of(call.kind), std::move(gpus));
+    spec.root = root;
+    known = std::make_unique<Predictor>(std::move(spec),
                                         calls_.simulate ? by_simulation() : by_formulas());
     if (searched == nullptr) searched = known->compiler().nccl();
   }
@@ -223,6 +239,7 @@ void MachineCallCosts::add_node_traffic(const std::vector<Rank>& ranks, ProgramC
 /// many on a node as are alike there.
 std::vector<std::vector<Rank>> MachineCallCosts::equal_communicators(
     const ProgramCommunicator& communicator) const {
+  if (!communicator.instances.empty()) return communicator.instances;
   const std::vector<Rank>& pattern = communicator.ranks;
   const Rank lowest = *std::min_element(pattern.begin(), pattern.end());
   std::vector<bool> taken(calls_.gpus.size());
@@ -250,33 +267,35 @@ std::vector<std::vector<Rank>> MachineCallCosts::equal_communicators(
 
 /// Nothing of a call between nodes, whose rate is the network's.
 std::optional<std::uint32_t> MachineCallCosts::number_in_node(
-    const ProgramCommunicator& communicator, Collective collective, Bytes size) {
+    const ProgramCommunicator& communicator, const ProgramCall& call, Bytes size) {
   const auto node_of = [&](Rank rank) { return calls_.topology->node_of(calls_.gpus.at(rank)); };
   const std::int32_t home = node_of(communicator.ranks.front());
   const auto is_home = [&](Rank rank) { return node_of(rank) == home; };
   if (!std::all_of(communicator.ranks.begin(), communicator.ranks.end(), is_home)) return {};
-  CallsInNode::Call call{collective, size, {gpus_of(calls_, communicator.ranks)}};
+  CallsInNode::Call there{collective_of(call.kind), size, 0, {gpus_of(calls_, communicator.ranks)}};
+  there.root = root_among(there.gpus.front(), communicator, call);
   const std::vector<Rank>& beside = communicator.beside;
   for (const std::vector<Rank>& ranks : equal_communicators(communicator)) {
     const bool is_beside = std::all_of(ranks.begin(), ranks.end(), [&](Rank rank) {
       return is_home(rank) && std::binary_search(beside.begin(), beside.end(), rank);
     });
-    if (is_beside && ranks != communicator.ranks) call.gpus.push_back(gpus_of(calls_, ranks));
+    if (is_beside && ranks != communicator.ranks) there.gpus.push_back(gpus_of(calls_, ranks));
   }
-  return in_node_.number_of(call);
+  return in_node_.number_of(there);
 }
 
 CallCost MachineCallCosts::cost_of_shape(const ProgramCommunicator& communicator,
-                                         ProgramCallKind kind, Bytes size) {
-  const auto key = std::tuple{shape_of(communicator, kind), size.count, communicator.alike};
+                                         const ProgramCall& call, Bytes size) {
+  const auto key = std::tuple{shape_of(communicator, call), size.count, communicator.alike,
+                              communicator.instances.size()};
   const auto found = known_.find(key);
   if (found != known_.end()) return found->second;
-  Predictor& predict = predictor(communicator, kind);
+  Predictor& predict = predictor(communicator, call);
   const Prediction whole = predict.predict(size);
   const Bytes few{small_bytes_per_rank * static_cast<std::int64_t>(communicator.ranks.size())};
-  const Seconds latency = predict.predict(whole_size(collective_of(kind), few, 1)).time;
+  const Seconds latency = predict.predict(whole_size(collective_of(call.kind), few, 1)).time;
   CallCost cost{whole.time, std::min(latency, whole.time), 0, whole.channels};
-  add_traffic(communicator, kind, size, cost);
+  add_traffic(communicator, call.kind, size, cost);
   known_[key] = cost;
   return cost;
 }
@@ -284,10 +303,9 @@ CallCost MachineCallCosts::cost_of_shape(const ProgramCommunicator& communicator
 CallCost MachineCallCosts::cost_of(const ProgramCommunicator& communicator,
                                    const ProgramCall& call) {
   if (communicator.ranks.size() < 2) return {};
-  const Collective collective = collective_of(call.kind);
-  const Bytes size = whole_size(collective, call.bytes, communicator.ranks.size());
-  CallCost cost = cost_of_shape(communicator, call.kind, size);
-  cost.in_node = number_in_node(communicator, collective, size);
+  const Bytes size = whole_size(collective_of(call.kind), call.bytes, communicator.ranks.size());
+  CallCost cost = cost_of_shape(communicator, call, size);
+  cost.in_node = number_in_node(communicator, call, size);
   return cost;
 }
 

@@ -75,13 +75,16 @@ class MachineCallCosts : public CallCosts {
   /// Whether there are several nodes, and the places of the GPUs that each of them has.
   using NodePlaces = std::pair<bool, std::vector<std::uint32_t>>;
 
-  Shape shape_of(const ProgramCommunicator& communicator, ProgramCallKind kind) const;
-  Predictor& predictor(const ProgramCommunicator& communicator, ProgramCallKind kind);
+  Shape shape_of(const ProgramCommunicator& communicator, const ProgramCall& call) const;
+  Rank root_among(const std::vector<DeviceId>& gpus, const ProgramCommunicator& communicator,
+                  const ProgramCall& call) const;
+  Predictor& predictor(const ProgramCommunicator& communicator, const ProgramCall& call);
   CallSpec spec_of(Collective collective, std::vector<DeviceId> gpus);
   const Nccl*& searched_for(const std::vector<DeviceId>& gpus);
   std::optional<std::uint32_t> number_in_node(const ProgramCommunicator& communicator,
-                                              Collective collective, Bytes size);
-  CallCost cost_of_shape(const ProgramCommunicator& communicator, ProgramCallKind kind, Bytes size);
+                                              const ProgramCall& call, Bytes size);
+  CallCost cost_of_shape(const ProgramCommunicator& communicator, const ProgramCall& call,
+                         Bytes size);
   void add_traffic(const ProgramCommunicator& communicator, ProgramCallKind kind, Bytes bytes,
                    CallCost& cost);
   void add_node_traffic(const std::vector<Rank>& ranks, ProgramCallKind kind, double moved,
@@ -97,7 +100,7 @@ class MachineCallCosts : public CallCosts {
   std::map<Shape, std::unique_ptr<Predictor>> predictors_;
   /// NCCL's search, the longest part of a prediction, whose answer all collectives share.
   std::map<NodePlaces, const Nccl*> searched_;
-  std::map<std::tuple<Shape, std::int64_t, std::uint32_t>, CallCost> known_;
+  std::map<std::tuple<Shape, std::int64_t, std::uint32_t, std::size_t>, CallCost> known_;
   CallsInNode in_node_;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 
 #include "sim/base/input_error.h"
 
@@ -14,14 +15,19 @@ bool is_message(const ProgramCall& call) {
   return call.kind == ProgramCallKind::send || call.kind == ProgramCallKind::receive;
 }
 
+std::string in_words(const ProgramCall& call) {
+  std::string text = fmt::format("{} of {}", to_string(call.kind), to_string(call.bytes));
+  if (call.root > 0) text += fmt::format(" from root {}", call.root);
+  return text;
+}
+
 [[noreturn]] void report_mismatch(const CallProgram& program, const MeetingCall& meeting,
                                   RunningOp at, const ProgramCall& call, std::uint64_t place) {
   throw InputError(
-      fmt::format("call {} of communicator '{}' is {} of {} in '{}' and {} of {} in '{}'",
-                  place + 1, program.communicators[call.communicator].name,
-                  to_string(meeting.call.kind), to_string(meeting.call.bytes),
-                  program.groups[meeting.arrived.front().group].name, to_string(call.kind),
-                  to_string(call.bytes), program.groups[at.group].name),
+      fmt::format("call {} of communicator '{}' is {} in '{}' and {} in '{}'", place + 1,
+                  program.communicators[call.communicator].name, in_words(meeting.call),
+                  program.groups[meeting.arrived.front().group].name, in_words(call),
+                  program.groups[at.group].name),
       "the same calls in the same order in all groups of a communicator");
 }
 
@@ -58,7 +64,8 @@ std::optional<MeetingCall> CallMeetings::arrive_at_collective(RunningOp at,
   while (collectives.meeting.size() <= from_front) collectives.meeting.emplace_back();
   MeetingCall& meeting = collectives.meeting[from_front];
   if (!meeting.arrived.empty() &&
-      (meeting.call.kind != call.kind || meeting.call.bytes != call.bytes)) {
+      (meeting.call.kind != call.kind || meeting.call.bytes != call.bytes ||
+       meeting.call.root != call.root)) {
     report_mismatch(program_, meeting, at, call, place);
   }
   meeting.call = call;

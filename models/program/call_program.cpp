@@ -81,9 +81,15 @@ void count_alike(CallProgram& program, Rank per_node) {
   for (ProgramCommunicator& each : program.communicators) {
     if (each.ranks.empty()) continue;
     const Rank node = each.ranks.front() / per_node;
-    const auto own = std::count_if(each.ranks.begin(), each.ranks.end(),
-                                   [&](Rank rank) { return rank / per_node == node; });
+    const auto is_there = [&](Rank rank) { return rank / per_node == node; };
+    const auto own = std::count_if(each.ranks.begin(), each.ranks.end(), is_there);
     each.alike = std::max<std::uint32_t>(1, on_node / static_cast<std::uint32_t>(own));
+    if (!each.instances.empty()) {
+      each.alike = static_cast<std::uint32_t>(std::count_if(
+          each.instances.begin(), each.instances.end(), [&](const std::vector<Rank>& ranks) {
+            return std::any_of(ranks.begin(), ranks.end(), is_there);
+          }));
+    }
     each.beside.clear();
     for (const std::uint32_t group : each.groups) {
       const std::vector<Rank>& ranks = program.groups[group].ranks;

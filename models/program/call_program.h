@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/program/tensor_slice.h"
 #include "sim/base/units.h"
 #include "sim/plan/collective.h"
 #include "sim/topologies/topology.h"
@@ -48,6 +49,9 @@ struct ProgramCall {
   /// The time of the kernels beside one of an op's `inner` calls, without it: a part of the op's
   /// `compute`.
   Seconds beside{};
+  Rank root = 0;  ///< of a broadcast or a reduce: its place in the communicator
+  /// Which of CallProgram::moved it moves; nothing where only its size is known.
+  std::optional<std::uint32_t> moved{};
 
   bool operator==(const ProgramCall&) const = default;
 };
@@ -90,6 +94,8 @@ struct RankGroup {
   std::vector<Rank> ranks{};
   std::vector<std::string> streams{};
   std::vector<ProgramOp> ops{};
+  SlicesByRank holds{};  ///< what lies on its ranks before the program; empty: nothing
+  SlicesByRank wants{};  ///< what has to lie there after it
 
   bool operator==(const RankGroup&) const = default;
 };
@@ -102,6 +108,8 @@ struct ProgramCommunicator {
   std::vector<std::uint32_t> groups{};  ///< of its ranks: they wait for each other
   /// Equal communicators that call at the same time and have ranks on a node of its first rank.
   std::uint32_t alike = 1;
+  /// All communicators of the name, this one first, where the program says them.
+  std::vector<std::vector<Rank>> instances{};
   std::vector<Rank> beside{};  ///< all ranks of its groups, in order, where `alike` is counted
 
   bool operator==(const ProgramCommunicator&) const = default;
@@ -116,6 +124,8 @@ struct CallProgram {
   /// Kernels' times were measured beside all else that runs. Only calls that take more
   /// multiprocessors than they did then, or fewer, change them.
   bool measured = false;
+  std::vector<ProgramTensor> tensors{};
+  std::vector<SlicesByRank> moved{};  ///< by calls, each of a call's whole group
 
   bool operator==(const CallProgram&) const = default;
 };
@@ -133,7 +143,8 @@ void launch_calls_apart(CallProgram& program, Seconds launch);
 
 /// Counts for every communicator how many like it are on a node with `per_node` ranks, of the
 /// program's ranks in order: `alike` becomes per_node / (its own ranks on the first rank's node),
-/// at least 1. Those that are of the same groups have their ranks among `beside`.
+/// at least 1; of instances that the program says, those on the node count. Those that are of the
+/// same groups have their ranks among `beside`.
 void count_alike(CallProgram& program, Rank per_node);
 
 }  // namespace collsim

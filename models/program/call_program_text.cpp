@@ -102,6 +102,7 @@ std::string written_call(const ProgramCall& call, const CallProgram& program) {
     text += fmt::format(", {}: {}", sends ? "to" : "from",
                         written_name(program.groups[call.peer].name));
   }
+  if (call.root > 0) text += fmt::format(", root: {}", call.root);
   if (call.channels > 0) text += fmt::format(", channels: {}", call.channels);
   return text;
 }

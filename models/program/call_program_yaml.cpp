@@ -36,7 +36,10 @@ class ProgramReader {
   void read_ops(const YamlValue& list, std::uint32_t group);
   void read_op(const YamlValue& value, std::uint32_t group);
   void read_work(const YamlMapping& keys, ProgramOp& op) const;
-  ProgramCall read_call(const YamlMapping& keys, std::uint32_t group) const;
+  ProgramCall read_call(const YamlMapping& keys, std::uint32_t group);
+  void read_peer(const YamlMapping& keys, std::uint32_t group, ProgramCall& call) const;
+  void read_size(const YamlValue& value, std::uint32_t group, ProgramCall& call);
+  SlicesByRank slices(const YamlValue& value, const std::vector<Rank>& ranks);
   std::uint32_t find(const std::map<std::string, std::uint32_t>& names, const YamlValue& name,
                      std::string_view what) const;
 
@@ -47,13 +50,21 @@ class ProgramReader {
   std::map<Rank, std::uint32_t> group_of_;
   std::map<std::string, std::uint32_t> ops_;  // of the group that is read
   std::map<std::string, std::uint32_t> streams_;
+  std::size_t slices_ = 0;  ///< that were read, counted by rank
 };
 
 constexpr auto op_keys = std::to_array<std::string_view>(
-    {"name",      "stream",     "compute",    "product",    "moves",      "kernels",
-     "after",     "host_after", "host",       "calls",      "repeat",     "ops",
-     "on",        "to",         "from",       "all_reduce", "all_gather", "reduce_scatter",
-     "broadcast", "reduce",     "all_to_all", "send",       "receive",    "channels"});
+    {"name",       "stream",     "compute",        "product",   "moves",  "kernels",    "after",
+     "host_after", "host",       "calls",          "repeat",    "ops",    "on",         "to",
+     "from",       "all_reduce", "all_gather",     "broadcast", "reduce", "all_to_all", "send",
+     "receive",    "channels",   "reduce_scatter", "root"});
+constexpr auto group_keys = std::to_array<std::string_view>({"ranks", "holds", "wants", "ops"});
+
+/// Calls that change no number.
+bool can_move_slices(ProgramCallKind kind) {
+  return kind == ProgramCallKind::broadcast || kind == ProgramCallKind::all_gather ||
+         kind == ProgramCallKind::send || kind == ProgramCallKind::receive;
+}
 
 /// The call that a mapping names, by the only such key that it has.
 std::optional<std::pair<ProgramCallKind, YamlValue>> call_in(const YamlMapping& keys) {
@@ -108,10 +119,12 @@ std::uint32_t ProgramReader::find(const std::map<std::string, std::uint32_t>& na
 }
 
 void ProgramReader::read_group(const YamlValue& name, const YamlValue& value) {
-  const YamlMapping keys = value.mapping({"ranks", "ops"});
+  const YamlMapping keys = value.mapping(group_keys);
   RankGroup group;
   group.name = name.string();
   group.ranks = ranks(keys.at("ranks"));
+  if (const auto holds = keys.find("holds")) group.holds = slices(*holds, group.ranks);
+  if (const auto wants = keys.find("wants")) group.wants = slices(*wants, group.ranks);
   const auto number = static_cast<std::uint32_t>(program_.groups.size());
   for (const Rank rank : group.ranks) {
     if (!group_of_.emplace(rank, number).second) {
@@ -163,20 +176,54 @@ void ProgramReader::read_communicator(const YamlValue& name, const YamlValue& va
   }
   communicator.groups.assign(groups.begin(), groups.end());
   check_instances(value, instances, communicator);
+  communicator.instances = std::move(instances);
   communicators_[communicator.name] = static_cast<std::uint32_t>(program_.communicators.size());
   program_.communicators.push_back(std::move(communicator));
 }
 
-ProgramCall ProgramReader::read_call(const YamlMapping& keys, std::uint32_t group) const {
-  const auto found = call_in(keys);
-  if (!found) keys.value().fail("no call", program_call_names());
-  ProgramCall call;
-  call.kind = found->first;
-  call.bytes = found->second.bytes();
-  if (call.bytes.count < 1) found->second.fail("no bytes", "1 byte or more");
-  call.communicator = find(communicators_, keys.at("on"), "communicator");
-  const auto& members = program_.communicators[call.communicator].groups;
-  if (std::find(members.begin(), members.end(), group) == members.end()) {
+SlicesByRank ProgramReader::slices(const YamlValue& value, const std::vector<Rank>& ranks) {
+  SlicesByRank read = read_slices(value, program_.tensors, ranks);
+  for (const auto& each : read) slices_ += each.size();
+  if (slices_ > max_program_slices) {
+    value.fail("too many slices", fmt::format("{} in all, counted by rank", max_program_slices));
+  }
+  return read;
+}
+
+/// Reads what a call moves: a size, or slices, of which the largest of a rank is its size.
+void ProgramReader::read_size(const YamlValue& value, std::uint32_t group, ProgramCall& call) {
+  const auto is_named = [&](const ProgramTensor& each) {
+    const std::string text = value.string();
+    return text.substr(0, text.find(' ')) == each.name;
+  };
+  const auto& tensors = program_.tensors;
+  if (value.is_sequence() || std::any_of(tensors.begin(), tensors.end(), is_named)) {
+    if (!can_move_slices(call.kind)) {
+      value.fail(fmt::format("slices of {}", to_string(call.kind)),
+                 "a size; broadcast, all_gather, send and receive move slices");
+    }
+    call.moved = static_cast<std::uint32_t>(program_.moved.size());
+    program_.moved.push_back(slices(value, program_.groups[group].ranks));
+    for (const auto& of_rank : program_.moved.back()) {
+      std::int64_t bytes = 0;
+      for (const TensorSlice& each : of_rank) bytes += each.bytes();
+      call.bytes.count = std::max(call.bytes.count, bytes);
+    }
+  } else {
+    call.bytes = value.bytes();
+  }
+  if (call.bytes.count < 1) value.fail("no bytes", "1 byte or more");
+}
+
+/// Reads who is at the other end of a call, or its root.
+void ProgramReader::read_peer(const YamlMapping& keys, std::uint32_t group,
+                              ProgramCall& call) const {
+  const ProgramCommunicator& communicator = program_.communicators[call.communicator];
+  const auto& members = communicator.groups;
+  const auto takes_part = [&](std::uint32_t each) {
+    return std::find(members.begin(), members.end(), each) != members.end();
+  };
+  if (!takes_part(group)) {
     keys.at("on").fail(fmt::format("group '{}' has no rank in it", program_.groups[group].name),
                        "a communicator of its ranks");
   }
@@ -184,10 +231,26 @@ ProgramCall ProgramReader::read_call(const YamlMapping& keys, std::uint32_t grou
   if (sends || call.kind == ProgramCallKind::receive) {
     const YamlValue peer = keys.at(sends ? "to" : "from");
     call.peer = find(groups_, peer, "group");
-    if (std::find(members.begin(), members.end(), call.peer) == members.end()) {
+    if (!takes_part(call.peer)) {
       peer.fail("has no rank in the communicator", "a group of the communicator");
     }
   }
+  const auto root = keys.find("root");
+  if (!root) return;
+  if (!has_root(collective_of(call.kind))) {
+    root->fail(fmt::format("{} has no root", to_string(call.kind)), "broadcast or reduce");
+  }
+  call.root = static_cast<Rank>(root->integer(0, std::ssize(communicator.ranks) - 1));
+}
+
+ProgramCall ProgramReader::read_call(const YamlMapping& keys, std::uint32_t group) {
+  const auto found = call_in(keys);
+  if (!found) keys.value().fail("no call", program_call_names());
+  ProgramCall call;
+  call.kind = found->first;
+  call.communicator = find(communicators_, keys.at("on"), "communicator");
+  read_peer(keys, group, call);
+  read_size(found->second, group, call);
   if (const auto channels = keys.find("channels")) {
     call.channels = static_cast<std::uint32_t>(channels->integer(1, max_program_channels));
   }
@@ -274,10 +337,17 @@ void ProgramReader::read_ops(const YamlValue& list, std::uint32_t group) {
 }
 
 CallProgram ProgramReader::read(const YamlValue& root) {
-  const YamlMapping keys = root.mapping({"name", "ranks", "communicators", "groups", "measured"});
+  const YamlMapping keys =
+      root.mapping({"name", "ranks", "tensors", "communicators", "groups", "measured"});
   if (const auto name = keys.find("name")) program_.name = name->string();
   if (const auto measured = keys.find("measured")) program_.measured = measured->boolean();
   rank_count_ = keys.at("ranks").integer(1, max_program_ranks);
+  if (const auto tensors = keys.find("tensors")) {
+    const YamlMapping named = tensors->free_mapping();
+    for (const auto& [name, size] : named.entries()) {
+      program_.tensors.push_back({name.string(), size.bytes()});
+    }
+  }
   const YamlMapping groups = keys.at("groups").free_mapping();
   for (const auto& [name, value] : groups.entries()) read_group(name, value);
   if (std::ssize(group_of_) != rank_count_) {
@@ -293,7 +363,7 @@ CallProgram ProgramReader::read(const YamlValue& root) {
   for (const auto& [name, value] : groups.entries()) {
     ops_.clear();
     streams_.clear();
-    read_ops(value.mapping({"ranks", "ops"}).at("ops"), number++);
+    read_ops(value.mapping(group_keys).at("ops"), number++);
   }
   return std::move(program_);
 }

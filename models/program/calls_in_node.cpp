@@ -76,9 +76,10 @@ std::vector<CompiledCall> CallsInNode::compiled(const Known& known) const {
 
 void CallsInNode::lay_out(Known& known) {
   for (const std::vector<DeviceId>& gpus : known.call.gpus) {
-    Communicator& communicator = communicators_[{known.call.collective, gpus}];
+    Communicator& communicator = communicators_[{known.call.collective, known.call.root, gpus}];
     if (!communicator.compiler) {
-      communicator = {std::make_unique<const CallCompiler>(spec_of_(known.call.collective, gpus)),
+      communicator = {std::make_unique<const CallCompiler>(
+                          spec_of_(known.call.collective, gpus, known.call.root)),
                       std::make_unique<LayoutCache>()};
     }
     known.communicators.push_back(&communicator);

@@ -22,11 +22,12 @@ namespace collsim {
 class CallsInNode {
  public:
   /// How a call on some GPUs is predicted.
-  using SpecOf = std::function<CallSpec(Collective, const std::vector<DeviceId>&)>;
+  using SpecOf = std::function<CallSpec(Collective, const std::vector<DeviceId>&, Rank root)>;
   /// Calls on these GPUs at once, each of the same size: a communicator and those alike beside it.
   struct Call {
     Collective collective = Collective::all_reduce;
     Bytes size;
+    Rank root = 0;  ///< its place among the GPUs of each
     std::vector<std::vector<DeviceId>> gpus{};
     auto operator<=>(const Call&) const = default;
   };
@@ -68,7 +69,7 @@ class CallsInNode {
   SpecOf spec_of_;
   std::vector<Known> known_;
   std::map<Call, std::uint32_t> numbers_;
-  std::map<std::pair<Collective, std::vector<DeviceId>>, Communicator> communicators_;
+  std::map<std::tuple<Collective, Rank, std::vector<DeviceId>>, Communicator> communicators_;
   std::map<Numbers, std::vector<double>> rates_;  // of calls that share, in order
 };
 

@@ -119,7 +119,7 @@ class ProgramRun {
   double now_ = 0;
   std::size_t running_ = 0;
   CallMeetings meetings_;
-  std::map<std::tuple<std::uint32_t, ProgramCallKind, std::int64_t>, CallCost> known_costs_;
+  std::map<std::tuple<std::uint32_t, ProgramCallKind, std::int64_t, Rank>, CallCost> known_costs_;
 };
 
 void ProgramRun::push(TimedEvent::Kind kind, double time, std::uint32_t index,
@@ -130,7 +130,7 @@ void ProgramRun::push(TimedEvent::Kind kind, double time, std::uint32_t index,
 const CallCost& ProgramRun::cost_of(const ProgramCall& call) {
   const ProgramCallKind kind =
       call.kind == ProgramCallKind::receive ? ProgramCallKind::send : call.kind;
-  const std::tuple key{call.communicator, kind, call.bytes.count};
+  const std::tuple key{call.communicator, kind, call.bytes.count, call.root};
   auto found = known_costs_.find(key);
   if (found == known_costs_.end()) {
     found =

@@ -20,6 +20,7 @@
 #include "models/peer_kernels/peer_kernel_table.h"
 #include "models/program/call_order.h"
 #include "models/program/call_program_yaml.h"
+#include "models/program/data_movement.h"
 #include "models/recordings/log_facts.h"
 #include "models/recordings/recording.h"
 #include "models/scenario/scenario.h"
@@ -255,9 +256,11 @@ void add_yaml_readers(const fs::path& folder, std::vector<FuzzTarget>& targets) 
          places.host_of_rank = {0, 1};
          token_traffic(places, read_skew(path.string()));
        })});
-  targets.push_back(
-      {"program", seeds_of({"tests/data/programs"}, {".yaml"}),
-       loads(file, [](const fs::path& path) { check_call_order(load_call_program(path)); })});
+  targets.push_back({"program", seeds_of({"tests/data/programs"}, {".yaml"}),
+                     loads(file, [](const fs::path& path) {
+                       const CallProgram program = load_call_program(path);
+                       if (!check_call_order(program).hangs) check_data(program);
+                     })});
   targets.push_back(
       {"schedule", seeds_of({"docs/learn/schedules"}, {".yaml"}),
        reads([](const TextFile& text) { transfers_of(read_schedule_yaml(text), 4, 1, 0); })});

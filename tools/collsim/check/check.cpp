@@ -367,8 +367,8 @@ const Subcommand check_subcommand{
         "textbook's, and ranks fill nodes in order. On a machine (with --schedule nccl alone: on "
         "every shipped one of up to 64 GPUs, in minutes) they are all that NCCL runs. -r all takes "
         "every rank in turn as the root.\nOf a program (`collsim: program/1`) it proves that no "
-        "order of events makes it hang, or says who waits for whom. docs/check.md says what a "
-        "proof is.",
+        "order of events makes it hang, or says who waits for whom; if it moves slices of tensors, "
+        "that every rank gets what it wants. docs/check.md says what a proof is.",
     .examples = {"check --algorithm ring --ranks 1..17", "check dgx-h100-x4",
                  "check my-program.yaml", "check --algorithm my-ring.yaml --ranks 2..9"},
     .argument = "topology",
