@@ -279,10 +279,9 @@ Worker LayoutBuilder::worker_of(std::uint32_t channel, Rank rank, LinkKind slowe
     worker.shared = block->rate;
     worker.part = block->part;
   }
-  // Jitter and contention were measured between GPUs only, not through switches that add up.
-  worker.served_alike = !schedule.agents().empty();
-  worker.contends =
-      !worker.served_alike && slowest == LinkKind::nvlink && contends_for_links(execution_.cost);
+  // Contention was measured between GPUs only, not through switches that add up.
+  worker.contends = schedule.agents().empty() && slowest == LinkKind::nvlink &&
+                    contends_for_links(execution_.cost);
   return worker;
 }
 

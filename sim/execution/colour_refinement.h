@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <span>
@@ -22,10 +21,18 @@ inline Colour colour_of(double value) {
   return std::bit_cast<Colour>(value);
 }
 
+/// How many there are; most often few, of many. 0 is none of them: no colour.
 inline std::size_t count_distinct(std::span<const Colour> some) {
-  Colours colours(some.begin(), some.end());
-  std::sort(colours.begin(), colours.end());
-  return static_cast<std::size_t>(std::unique(colours.begin(), colours.end()) - colours.begin());
+  Colours known(std::bit_ceil(2 * some.size() + 1));  // at its place, or at the next free one
+  std::size_t distinct = 0;
+  for (const Colour colour : some) {
+    std::size_t place = colour & (known.size() - 1);
+    while (known[place] != 0 && known[place] != colour) place = (place + 1) & (known.size() - 1);
+    if (known[place] == colour) continue;
+    known[place] = colour;
+    ++distinct;
+  }
+  return distinct;
 }
 
 /// Colour refinement (Weisfeiler and Leman): the colour of a thing begins as what it is by itself,

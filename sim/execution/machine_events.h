@@ -45,8 +45,8 @@ struct MachineEvents {
 };
 
 /// A number from 0 up to 1, the same for the same three and without relation to it for others:
-/// what a message is late by, as a part of its jitter, depends only on who sends it; so does
-/// what a slice loads links with (jitter_factor()).
+/// what a message is late by, as a part of its jitter, depends only on who sends it, and what a
+/// slice loads links with (jitter_factor()) on its place.
 double jitter_of(std::uint64_t seed, std::uint64_t flow, std::uint64_t step);
 
 /// A call that never ends, because something that it needs stands still for ever.

@@ -30,8 +30,8 @@ constexpr std::array criteria_of_steps{SteadyCriterion{2, 4, 1e-8}, SteadyCriter
 /// So many loops that repeat to the digit are enough, though FIFOs still fill.
 constexpr std::size_t surely_repeated = repeated_loops.all();
 
-/// Where loops do not repeat (jitter; trees whose lanes and channels fall in and out of step), the
-/// more they differ the more it takes to know their mean. Of so many, the last half is cut into six
+/// Where loops do not repeat (trees whose lanes and channels fall in and out of step), the more
+/// they differ the more it takes to know their mean. Of so many, the last half is cut into six
 /// windows: where these are within 5e-3, the mean is known to about 8e-4 (their deviation over the
 /// root of six).
 SteadyCriterion criterion_of_loops(std::size_t periods) {

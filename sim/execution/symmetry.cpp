@@ -457,10 +457,7 @@ bool equals_never_contend(const Symmetry& symmetry, const CallLayout& layout,
 }  // namespace
 
 bool may_fold(const Execution& execution) {
-  // Jitter serves slices of equal ranks unlike (jitter_factor()), but not those of switches.
-  const bool ranks_differ =
-      execution.cost.jitter > 0 && execution.plan.schedule(0).agents().empty();
-  if (!execution.fold || ranks_differ || execution.calls > 1) return false;
+  if (!execution.fold || execution.calls > 1) return false;
   if (execution.events == nullptr) return true;
   const auto& changes = execution.events->changes;
   return std::all_of(changes.begin(), changes.end(),

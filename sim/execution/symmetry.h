@@ -31,8 +31,8 @@ struct Symmetry {
   std::uint32_t rank_classes = 0;  ///< of ranks, by the classes of their workers
 };
 
-/// Whether equals stay equal as far as one can tell before the call is laid out: no jitter, calls
-/// in a row or wires that change.
+/// Whether equals stay equal as far as one can tell before the call is laid out: no calls in a row
+/// or wires that change.
 bool may_fold(const Execution& execution);
 
 /// Nothing where a call has no symmetry that is worth it, or where equals would not stay equal or

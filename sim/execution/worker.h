@@ -41,7 +41,6 @@ struct Worker {
   double share = 1;   ///< of what is full, beside a lane like others of its thread block
   WorkerId other_lane = no_worker;  ///< a tree's, in the same thread block
   bool is_agent = false;            ///< whether `rank` is one
-  bool served_alike = false;        ///< whether jitter is that of all ranks on its channel
   bool contends = false;            ///< whether it and others slow each other down on links
   Seconds ready_since = never;      ///< when nothing but messages kept it from beginning
   RouteId store_route = 0;          ///< route of the bytes that it stores
@@ -83,10 +82,10 @@ void begin_slice(Worker& worker, const DataPartition& partition);
 bool advance(Worker& worker, const DataPartition& partition);
 
 /// How many times as long the slice that the worker is at takes as others: 1, give or take `jitter`
-/// by chance for the slice and as much for its channel, always the same for the same slice. It gets
-/// so much less of what it shares, and so much less where nothing is shared. Links carry its bytes,
-/// no more and no fewer. Where switches take part, all ranks are served alike on a channel: jitter
-/// was measured between GPUs only, and equal ranks can then be folded (symmetry_of()).
+/// by chance for the slice's place in its loop and as much for its channel. It gets so much less of
+/// what it shares, and so much less where nothing is shared. Links carry its bytes, no more and no
+/// fewer. Channels are told apart, which was measured (recordings/h200x2/thread-blocks.csv); ranks
+/// and loops are not, so that equals can be folded (symmetry_of()) and loops repeat.
 double jitter_factor(const Worker& worker, double jitter);
 
 /// What a timeline says of the slice that the worker is at, times and causes aside.

@@ -142,11 +142,9 @@ TEST_P(Metamorphic, a_slower_link_is_never_faster) {
   }
 }
 
-// But for jitter, which is another for every rank.
 TEST_P(Metamorphic, renamed_ranks_take_as_long_on_a_symmetric_machine) {
   const Topology topology = machine(1);
   CallSpec call = spec(topology);
-  call.cost.jitter = 0;
   const CallCompiler compiler(call);
   std::reverse(call.gpus.begin(), call.gpus.end());
   std::swap(call.gpus[2], call.gpus[5]);

@@ -103,7 +103,7 @@ TEST(SteadyState, unlike_channels_are_continued_where_each_repeats_itself) {
 
 // Slices of four channels that share ports take up to 4 % longer or shorter by chance. Periods
 // differ; the mean of some hundreds is known to a thousandth.
-TEST(SteadyState, periods_that_differ_by_chance_are_continued_by_their_mean) {
+TEST(SteadyState, periods_that_differ_are_continued_by_their_mean) {
   RepeatingCall call("tree", 4, std::int64_t{4} * 2048 << 12, 1 << 12, 4);
   call.jitter(0.04);
   const ExecutionResult whole = call.run(false);

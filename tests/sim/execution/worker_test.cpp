@@ -93,10 +93,10 @@ TEST_F(WorkerTest, goes_in_as_many_pieces_amid_a_long_call) {
   }
 }
 
-/// Factors of the worker's slices, by loop.
-std::vector<double> factors_of(Worker worker, double jitter, std::uint32_t loops) {
+/// Factors of the first slice of the worker's primitives.
+std::vector<double> factors_of(Worker worker, double jitter, std::uint32_t primitives) {
   std::vector<double> factors;
-  for (worker.loop = 0; worker.loop < loops; ++worker.loop) {
+  for (worker.primitive = 0; worker.primitive < primitives; ++worker.primitive) {
     factors.push_back(jitter_factor(worker, jitter));
   }
   return factors;
@@ -129,24 +129,25 @@ TEST(Jitter, is_in_part_the_channels) {
 // channels, by 0.05 in one case of three.
 TEST(Jitter, evens_out_over_channels) {
   for (const std::uint32_t channels : {8U, 16U, 24U}) {
-    for (std::uint32_t loop = 0; loop < 20; ++loop) {
+    for (std::uint32_t primitive = 0; primitive < 20; ++primitive) {
       double sum = 0;
       Worker worker;
-      worker.loop = loop;
+      worker.primitive = primitive;
       for (worker.channel = 0; worker.channel < channels; ++worker.channel) {
         sum += jitter_factor(worker, 0.2);
       }
-      EXPECT_NEAR(sum / channels, 1, 1.0 / channels) << channels << ' ' << loop;
+      EXPECT_NEAR(sum / channels, 1, 1.0 / channels) << channels << ' ' << primitive;
     }
   }
 }
 
-TEST(Jitter, of_ranks_and_lanes_differs) {
-  Worker worker;
+// Equals can be folded, and loops repeat.
+TEST(Jitter, is_that_of_all_ranks_and_loops_and_another_for_each_lane) {
+  const Worker worker;
   Worker other = worker;
   other.rank = 1;
-  EXPECT_NE(jitter_factor(worker, 0.2), jitter_factor(other, 0.2));
-  other = worker;
+  other.loop = 1;
+  EXPECT_EQ(jitter_factor(worker, 0.2), jitter_factor(other, 0.2));
   other.lane = 1;
   EXPECT_NE(jitter_factor(worker, 0.2), jitter_factor(other, 0.2));
 }
