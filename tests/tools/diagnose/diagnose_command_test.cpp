@@ -70,6 +70,20 @@ TEST(DiagnoseCommand, of_a_low_log_ranks_causes) {
   EXPECT_LE(longest_line(outcome.out), 80U) << outcome.out;
 }
 
+// Alone, without its causes and among others a log has one verdict, for one reason.
+TEST(DiagnoseCommand, judges_a_log_alone_as_among_others) {
+  const auto judged = [](std::vector<std::string> args) {
+    args.insert(args.end(), {"--format", "json"});
+    const auto log = nlohmann::json::parse(diagnose(args).out)["logs"][0];
+    return log["verdict"].get<std::string>() + ": " + log["reason"].get<std::string>();
+  };
+  const test::TemporaryFile one("one.log", log_of(1.25));
+  const test::TemporaryFile other("other.log", log_of(1.25));
+  const std::string alone = judged({one.path().string()});
+  EXPECT_EQ(judged({one.path().string(), "--no-causes"}), alone);
+  EXPECT_EQ(judged({one.path().string(), other.path().string()}), alone);
+}
+
 TEST(DiagnoseCommand, says_the_verdict_alone_where_it_is_asked_to) {
   const test::TemporaryFile log("low.log", log_of(3));
   const Outcome outcome = diagnose({log.path().string(), "--no-causes"});
@@ -137,7 +151,8 @@ TEST(DiagnoseCommand, writes_json) {
   const auto& size = first["sizes"][3];
   EXPECT_NEAR(size["ratio"].get<double>(),
               size["expected_us"].get<double>() / size["measured_us"].get<double>(), 1e-9);
-  double sum = first["likelihood_of_none"].get<double>();
+  double sum =
+      first["likelihood_of_none"].get<double>() + first["likelihood_of_healthy"].get<double>();
   for (const auto& group : first["causes"]) sum += group["likelihood"].get<double>();
   EXPECT_NEAR(sum, 1, 1e-9);
 }

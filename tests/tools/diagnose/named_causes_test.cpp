@@ -42,7 +42,7 @@ class TwoHosts : public testing::Test {
   std::vector<CauseGroup> groups(const LogFacts& facts) const {
     std::vector<Hypothesis> all = hypotheses();
     weigh_by_facts(facts, {}, all);
-    return group_causes(fit_causes(predictor, all, points, load_spread()), -100);
+    return posterior_of(fit_causes(predictor, all, points, load_spread()), {-100, -100}).causes;
   }
 
   const Topology topology = load_machine("dgx-h100-x4").topology;
@@ -172,7 +172,8 @@ TEST_F(TwoHosts, are_asked_for_nics_that_were_guessed) {
         point.measured.value *= 1 + sign * noise;
         sign = -sign;
       }
-      const auto found = group_causes(fit_causes(predictor, all, points, load_spread()), -100);
+      const auto found =
+          posterior_of(fit_causes(predictor, all, points, load_spread()), {-100, -100}).causes;
       const FittedCause& first = found.front().causes.front();
       EXPECT_EQ(first.hypothesis.cause, "other-nics") << fewer << " " << noise;
       EXPECT_TRUE(first.hypothesis.is_question);
@@ -191,7 +192,8 @@ TEST_F(TwoHosts, are_told_a_fault_beside_nics_that_were_guessed) {
     Deviation both = named(all, "late-rank").change(300);
     both.faults.links = named(all, "other-nics").change(fewer).faults.links;
     measure(both);
-    const auto found = group_causes(fit_causes(predictor, all, points, load_spread()), -100);
+    const auto found =
+        posterior_of(fit_causes(predictor, all, points, load_spread()), {-100, -100}).causes;
     const std::string& first = found.front().causes.front().hypothesis.cause;
     EXPECT_NE(first.find("other-nics"), std::string::npos) << first << " " << fewer;
     EXPECT_NE(first.find('+'), std::string::npos) << first << " " << fewer;
@@ -278,7 +280,8 @@ std::vector<std::string> found_within(const std::string& machine, Rank ranks,
     series.points[i].measured.value = std::exp(simulated->log_times[i]);
   }
   const auto all = hypotheses_for(predictor.compiler_of(series.call), series.call);
-  const auto groups = group_causes(fit_causes(predictor, all, points, load_spread()), -100);
+  const auto groups =
+      posterior_of(fit_causes(predictor, all, points, load_spread()), {-100, -100}).causes;
   std::vector<std::string> names;
   for (const FittedCause& cause : groups.front().causes) names.push_back(cause.hypothesis.cause);
   return names;

@@ -341,16 +341,20 @@ FittedCause cause_of(const std::string& name, std::vector<double> log_times, dou
   return cause;
 }
 
-// a and b differ by 0.02, less than a twentieth, c by 0.5. Of a, c and none, exp(0), exp(-1) and
-// exp(-2) make 1 / 1.503215 and so on; b is counted with a, not beside it.
+// a and b differ by 0.02, less than a twentieth, c by 0.5. Of a, c, healthy and none, exp(0),
+// exp(-1), exp(-2) and exp(-3) make 1 / 1.553002 and so on; b is counted with a, not beside it.
 TEST(CauseGroups, hold_causes_that_predict_the_same) {
-  const auto groups = group_causes(
-      {cause_of("a", {1, 2}, 0), cause_of("b", {1.02, 2}, -0.5), cause_of("c", {1.5, 2}, -1)}, -2);
+  const Posterior all = posterior_of(
+      {cause_of("a", {1, 2}, 0), cause_of("b", {1.02, 2}, -0.5), cause_of("c", {1.5, 2}, -1)},
+      {-2, -3});
+  const auto& groups = all.causes;
   ASSERT_EQ(groups.size(), 2U);
   ASSERT_EQ(groups[0].causes.size(), 2U);
   EXPECT_EQ(groups[0].causes[1].hypothesis.cause, "b");
-  EXPECT_NEAR(groups[0].likelihood, 1 / 1.503215, 1e-6);
-  EXPECT_NEAR(groups[1].likelihood, 0.367879 / 1.503215, 1e-6);
+  EXPECT_NEAR(groups[0].likelihood, 1 / 1.553002, 1e-6);
+  EXPECT_NEAR(groups[1].likelihood, 0.367879 / 1.553002, 1e-6);
+  EXPECT_NEAR(all.healthy, 0.135335 / 1.553002, 1e-6);
+  EXPECT_NEAR(all.none, 0.049787 / 1.553002, 1e-6);
 }
 
 // Of a cause that leaves 15 % something unknown beside it is a quarter as likely, (0.15 / 0.3)^2,
@@ -359,12 +363,47 @@ TEST(CauseGroups, a_misfit_costs) {
   const auto likelihood_at = [](double residual) {
     FittedCause cause = cause_of("a", {1}, 0);
     cause.residual = residual;
-    return group_causes({cause}, -100).front().likelihood;
+    return posterior_of({cause}, {-100, -100}).causes.front().likelihood;
   };
   EXPECT_NEAR(likelihood_at(0), 1, 1e-9);
   EXPECT_NEAR(likelihood_at(0.15), 0.8, 1e-9);
   EXPECT_NEAR(likelihood_at(0.3), 0.5, 1e-6);
   EXPECT_NEAR(likelihood_at(2), 0.5, 1e-6);
+}
+
+/// What is left of 1 is one cause's.
+Posterior posterior_with(double healthy, double none, bool is_question = false) {
+  Posterior all;
+  all.causes = {{{cause_of("a", {1}, 0)}, 1 - healthy - none}};
+  all.causes.front().causes.front().hypothesis.is_question = is_question;
+  all.healthy = healthy;
+  all.none = none;
+  return all;
+}
+
+// Of sizes that are low, a log is low from a twentieth on downwards, and says why it is not.
+TEST(Judgement, is_low_only_where_healthy_is_unlikely) {
+  EXPECT_EQ(judge(Verdict::low, false, posterior_with(0.049, 0)).verdict, Verdict::low);
+  EXPECT_EQ(judge(Verdict::low, false, posterior_with(0.049, 0)).reason, "");
+  const Judgement fine = judge(Verdict::low, false, posterior_with(0.051, 0.2));
+  EXPECT_EQ(fine.verdict, Verdict::cannot_tell);
+  EXPECT_NE(fine.reason.find("nothing is wrong with 5 %"), std::string::npos) << fine.reason;
+  // However unlikely, sizes within their limits make no log low, unless it shows its cause.
+  EXPECT_EQ(judge(Verdict::cannot_tell, false, posterior_with(0, 0)).verdict, Verdict::cannot_tell);
+  EXPECT_EQ(judge(Verdict::cannot_tell, true, posterior_with(0, 0)).verdict, Verdict::low);
+  EXPECT_EQ(judge(Verdict::healthy, false, posterior_with(0.51, 0)).verdict, Verdict::healthy);
+  EXPECT_EQ(judge(Verdict::healthy, false, posterior_with(0.49, 0)).verdict, Verdict::cannot_tell);
+}
+
+// Another machine than was guessed is no fault; but it has to explain the times.
+TEST(Judgement, is_healthy_where_another_machine_explains_the_log) {
+  Posterior all = posterior_with(0.1, 0.1, true);
+  EXPECT_NEAR(all.fine(), 0.9, 1e-12);
+  const Judgement other = judge(Verdict::low, false, all);
+  EXPECT_EQ(other.verdict, Verdict::healthy);
+  EXPECT_EQ(other.reason.find("as it should be if "), 0U) << other.reason;
+  all.causes.front().causes.front().residual = 0.2;
+  EXPECT_EQ(judge(Verdict::low, false, all).verdict, Verdict::cannot_tell);
 }
 
 // Nothing is to be cured where `none of these` is likelier than the first cause.
@@ -376,6 +415,8 @@ TEST(LikeliestCause, is_none_where_none_of_them_is_likelier) {
   EXPECT_EQ(likeliest_cause(diagnosis), nullptr);
   diagnosis.causes.front().likelihood = 0.94;
   EXPECT_EQ(likeliest_cause(diagnosis)->hypothesis.cause, "slow-port");
+  diagnosis.likelihood_of_healthy = 0.95;
+  EXPECT_EQ(likeliest_cause(diagnosis), nullptr);
 }
 
 // What a changed machine cannot do is a value; a bug is not.

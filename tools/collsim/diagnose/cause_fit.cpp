@@ -113,6 +113,7 @@ Deviation both(Deviation one, const Deviation& other) {
   add(one.faults.ranks, other.faults.ranks);
   add(one.faults.hosts, other.faults.hosts);
   one.spread_out = one.spread_out || other.spread_out;
+  one.as_measured = one.as_measured || other.as_measured;
   return one;
 }
 
@@ -161,11 +162,9 @@ std::vector<const FittedCause*> likely_causes(const std::vector<FittedCause>& ca
 
 using CausePair = std::pair<const FittedCause*, const FittedCause*>;
 
-/// Pairs of the likeliest causes; and where one of those asks for another machine, of it and the
-/// faults that fit best on that machine, which alone may explain little.
-std::vector<CausePair> likely_pairs(const ValueFit& fit, const std::vector<FittedCause>& causes) {
+/// Pairs of the likeliest causes.
+std::vector<CausePair> likely_pairs(const std::vector<FittedCause>& causes) {
   constexpr std::size_t tried = 4;
-  constexpr std::size_t of_machine = 4;
   std::vector<CausePair> pairs;
   const std::vector<const FittedCause*> likely = likely_causes(causes, tried);
   for (std::size_t i = 0; i < likely.size(); ++i) {
@@ -175,40 +174,53 @@ std::vector<CausePair> likely_pairs(const ValueFit& fit, const std::vector<Fitte
       pairs.emplace_back(likely[i], likely[j]);
     }
   }
-  const auto asked = std::find_if(likely.begin(), likely.end(), [](const FittedCause* each) {
-    return each->hypothesis.is_question;
-  });
-  if (asked == likely.end()) return pairs;
-  std::vector<std::pair<double, const FittedCause*>> faults;
-  for (const FittedCause* fault : likely_causes(causes, causes.size())) {
-    if (fault->hypothesis.is_question) continue;
-    faults.emplace_back(-fit.best_of_two(**asked, *fault).log_likelihood - prior_of(*fault), fault);
-  }
-  std::sort(faults.begin(), faults.end());
-  faults.resize(std::min(faults.size(), of_machine));
-  for (const auto& [score, fault] : faults) pairs.emplace_back(*asked, fault);
   return pairs;
 }
 
-/// Fits two causes at once, where no single one explains the times: the best pairs of the likeliest
-/// ones, simulated. `causes` are sorted by their scores. None where a single one explains the times
-/// as well, or one that the log shows explains most of them.
+/// The likeliest other machine, and the faults that fit best on it; either alone may explain
+/// little. None where no machine was guessed.
+std::vector<CausePair> pairs_on_other_machine(const ValueFit& fit,
+                                              const std::vector<FittedCause>& causes) {
+  constexpr std::size_t tried = 4;
+  const auto asked = std::find_if(causes.begin(), causes.end(), [](const FittedCause& each) {
+    return each.hypothesis.is_question;
+  });
+  if (asked == causes.end()) return {};
+  std::vector<std::pair<double, const FittedCause*>> faults;
+  for (const FittedCause* fault : likely_causes(causes, causes.size())) {
+    if (fault->hypothesis.is_question) continue;
+    faults.emplace_back(-fit.best_of_two(*asked, *fault).log_likelihood - prior_of(*fault), fault);
+  }
+  std::sort(faults.begin(), faults.end());
+  faults.resize(std::min(faults.size(), tried));
+  std::vector<CausePair> pairs;
+  for (const auto& [score, fault] : faults) pairs.emplace_back(&*asked, fault);
+  return pairs;
+}
+
+/// Fits two causes at once: the best pairs by estimates, simulated. `causes` are sorted by their
+/// scores. A fault on another machine than was guessed is as likely as on that one; other pairs are
+/// tried where no single cause explains the times, or one that the log shows most of them. None
+/// that is far less likely than a single one.
 std::vector<FittedCause> fit_two(const ValueFit& fit, const std::vector<FittedCause>& causes) {
   constexpr std::size_t simulated = 4;
+  constexpr double unlikely = 3;  // 0.05
   if (causes.empty()) return {};
   const FittedCause& first = causes.front();
-  // What another machine leaves of small calls may be a fault as well.
-  const bool is_question = first.hypothesis.is_question;
-  if ((is_question ? first.residual : fit.large_residual(first)) < unexplained_residual) return {};
   if (is_shown(first.hypothesis) && fit.explains_most(first)) return {};
+  std::vector<CausePair> pairs = pairs_on_other_machine(fit, causes);
+  if (fit.large_residual(first) >= unexplained_residual) {
+    for (const CausePair& pair : likely_pairs(causes)) pairs.push_back(pair);
+  }
   std::vector<FittedCause> two;
-  for (const auto& [one, other] : likely_pairs(fit, causes)) {
+  for (const auto& [one, other] : pairs) {
     const TwoValues values = fit.best_of_two(*one, *other);
     auto fitted = fit.screen(joined(*one, *other, values.one, values.other));
     if (fitted) two.push_back(std::move(*fitted));
   }
   sort_by_score(two);
-  if (two.empty() || score_of(two.front()) < score_of(first)) return {};
+  std::erase_if(
+      two, [&](const FittedCause& each) { return score_of(each) < score_of(first) - unlikely; });
   two.resize(std::min(two.size(), simulated));
   for (FittedCause& each : two) {
     if (auto better = fit.simulate(each)) each = std::move(*better);

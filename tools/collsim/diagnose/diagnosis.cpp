@@ -148,12 +148,6 @@ std::optional<NextMeasurement> next_of(const LogPredictor& predictor, const Diag
   return std::nullopt;
 }
 
-/// What may have made a log.
-struct Found {
-  std::vector<CauseGroup> groups;
-  double fine = 0;  ///< how likely nothing is wrong, or the machine another one than was guessed
-};
-
 /// Looks for causes of the first call, by the times of all.
 class CauseSearch {
  public:
@@ -203,27 +197,15 @@ class CauseSearch {
            median(large_.empty() ? residuals_ : large_) > slower;
   }
 
-  /// What an unknown cause would have to explain: any slowness, of near sizes alike; or that
-  /// nothing is wrong but the prediction.
-  Found find(bool has_unpriced) const {
-    const double as_healthy = log_likelihood(residuals_, healthy_.places, spread_);
-    const double of_any = likelihood_of_any(residuals_, healthy_.places, spread_);
+  /// All that may have made the log: causes, that nothing is wrong but the prediction, or something
+  /// unknown, which would explain any slowness, of near sizes alike.
+  Posterior find(bool has_unpriced) const {
+    const double healthy = log_likelihood(residuals_, healthy_.places, spread_) +
+                           std::log(cause_row(load_causes(), "healthy").weight);
     // A setting that the log shows did happen, though what it costs is not known.
-    const double of_setting = has_unpriced ? std::log(weight_if_shown) : 0;
-    const double none = std::max(as_healthy, of_any) +
-                        std::log1p(std::exp(-std::abs(as_healthy - of_any))) + of_setting;
-    Found found{group_causes(fit_causes(predictor_, hypotheses_, points_, spread_), none), 0};
-    // The logarithm of all that is likely together, and the part of it where nothing is wrong.
-    double all = none;
-    double other_machine = 0;
-    for (const CauseGroup& group : found.groups) {
-      if (group.likelihood > 0) all = best_score(group) - std::log(group.likelihood);
-      if (group.causes.front().hypothesis.is_question) other_machine += group.likelihood;
-    }
-    const double weight = cause_row(load_causes(), "healthy").weight;
-    const double healthy = weight * std::exp(as_healthy - all);
-    found.fine = (other_machine + healthy) / (1 + healthy);
-    return found;
+    const double none = likelihood_of_any(residuals_, healthy_.places, spread_) +
+                        (has_unpriced ? std::log(weight_if_shown) : 0);
+    return posterior_of(fit_causes(predictor_, hypotheses_, points_, spread_), {healthy, none});
   }
 
  private:
@@ -309,7 +291,8 @@ void add_notes(const Evidence& evidence, Diagnosis& diagnosis) {
 const FittedCause* likeliest_cause(const Diagnosis& diagnosis) {
   if (diagnosis.causes.empty()) return nullptr;
   const CauseGroup& first = diagnosis.causes.front();
-  return first.likelihood < diagnosis.likelihood_of_none ? nullptr : &first.causes.front();
+  const double other = std::max(diagnosis.likelihood_of_healthy, diagnosis.likelihood_of_none);
+  return first.likelihood < other ? nullptr : &first.causes.front();
 }
 
 std::optional<RemedyGain> gain_of(const FittedCause& cause, const Diagnosis& diagnosis) {
@@ -329,40 +312,19 @@ std::optional<RemedyGain> gain_of(const FittedCause& cause, const Diagnosis& dia
 
 namespace {
 
-/// Looks for causes of a log that is not healthy, or is so but odd. The verdict is that of all that
-/// is likely together: a log is low only if it is unlikely that nothing is wrong.
+/// Judges a log that is not healthy, or is so but odd, by all that may have made it.
 void add_causes(const CauseSearch& search, const LogPredictor& predictor, Diagnosis& diagnosis) {
-  constexpr double even = 0.5;
-  constexpr double unlikely = 0.05;
   const bool is_healthy = diagnosis.verdict == Verdict::healthy;
   if (is_healthy && !search.is_odd()) return;
-  Found found = search.find(!diagnosis.unpriced.empty());
-  if (is_healthy && found.fine > even) return;
-  diagnosis.causes = std::move(found.groups);
-  diagnosis.likelihood_of_none = 1;
-  for (const CauseGroup& group : diagnosis.causes) diagnosis.likelihood_of_none -= group.likelihood;
+  Posterior found = search.find(!diagnosis.unpriced.empty());
+  Judgement judgement = judge(diagnosis.verdict, search.shows_slowness(found.causes), found);
+  diagnosis.verdict = judgement.verdict;
+  diagnosis.reason = std::move(judgement.reason);
+  if (is_healthy && diagnosis.verdict == Verdict::healthy) return;
+  diagnosis.causes = std::move(found.causes);
+  diagnosis.likelihood_of_healthy = found.healthy;
+  diagnosis.likelihood_of_none = found.none;
   diagnosis.next = next_of(predictor, diagnosis);
-  const FittedCause* const first = likeliest_cause(diagnosis);
-  const bool is_other = first != nullptr && first->hypothesis.is_question;
-  if (is_other && found.fine > even && first->residual < unexplained_residual) {
-    diagnosis.verdict = Verdict::healthy;
-    diagnosis.reason =
-        fmt::format("as it should be if {}; {}", describe(first->hypothesis, first->value),
-                    first->hypothesis.check);
-    return;
-  }
-  const bool is_slow = diagnosis.verdict == Verdict::low || search.shows_slowness(diagnosis.causes);
-  if (is_slow && found.fine < unlikely) {
-    diagnosis.verdict = Verdict::low;
-    return;
-  }
-  if (is_slow) {
-    diagnosis.reason = fmt::format(
-        "slower than 19 of 20 healthy runs would be, but with all that may be the matter, nothing "
-        "is wrong with {:.0f} %",
-        100 * found.fine);
-  }
-  diagnosis.verdict = Verdict::cannot_tell;
 }
 
 }  // namespace

@@ -72,16 +72,24 @@ struct CauseGroup {
   double likelihood = 0;            ///< among all groups and what is none of them
 };
 
-/// The score of the likeliest cause of a group.
-double best_score(const CauseGroup& group);
+/// All that may have made a log: likelihoods that add up to 1.
+struct Posterior {
+  std::vector<CauseGroup> causes;  ///< the likeliest first
+  double healthy = 0;              ///< that nothing is wrong
+  double none = 0;  ///< that it is none of these: something unknown, alone or beside a cause
+
+  /// That nothing is wrong, on this machine or on another than was guessed.
+  double fine() const;
+};
 
 /// What a log says about its machine.
 struct Diagnosis {
   std::vector<RecordedCall> calls;  ///< by series
   std::vector<DiagnosedSize> sizes;
   Verdict verdict = Verdict::healthy;
-  std::vector<CauseGroup> causes;  ///< where the verdict is low; the likeliest first
-  double likelihood_of_none = 0;   ///< that it is none of them
+  std::vector<CauseGroup> causes;    ///< where the verdict is low; the likeliest first
+  double likelihood_of_healthy = 0;  ///< that nothing is wrong
+  double likelihood_of_none = 0;     ///< that it is none of them
   /// Settings whose price is not simulated ("NCCL_NTHREADS=64"): one of them may be the cause.
   std::vector<std::string> unpriced;
   std::optional<NextMeasurement> next;      ///< what tells the first two causes apart
@@ -119,7 +127,8 @@ struct BusbwFall {
 /// each; nothing where there is none of more than a third. `sizes` are of one call, by rising size.
 std::optional<BusbwFall> fall_of(const std::vector<const DiagnosedSize*>& sizes);
 
-/// The likeliest cause; null where `none of these` is likelier, so that there is nothing to cure.
+/// The likeliest cause; null where it is likelier that nothing is wrong, or none of these, so that
+/// there is nothing to cure.
 const FittedCause* likeliest_cause(const Diagnosis& diagnosis);
 
 /// What curing a cause brings: the largest size of the first call as the cause makes it and as the
@@ -147,9 +156,23 @@ Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class);
 /// is.
 Verdict verdict_of(const std::vector<DiagnosedSize>& sizes);
 
-/// Puts causes that predict the same into one group, the likeliest group first. Likelihoods add up
-/// to 1 with that of "none of these": no cause acts, or one does with something unknown beside it.
-/// `score_of_none` is what that has for a score.
-std::vector<CauseGroup> group_causes(std::vector<FittedCause> causes, double score_of_none);
+/// The scores of what is no cause, beside those of causes (score_of()).
+struct OtherScores {
+  double healthy = 0;  ///< nothing is wrong
+  double none = 0;     ///< something unknown is
+};
+
+/// Puts causes that predict the same into one group, the likeliest group first.
+Posterior posterior_of(std::vector<FittedCause> causes, const OtherScores& others);
+
+/// A verdict, and why where no size says it.
+struct Judgement {
+  Verdict verdict = Verdict::healthy;
+  std::string reason{};
+};
+
+/// Judges a log by all that may have made it. Where its sizes are low, or it shows a cause and is
+/// slower by it (`is_slow`), it is low only if it is healthy with less than 5 %.
+Judgement judge(Verdict of_sizes, bool is_slow, const Posterior& posterior);
 
 }  // namespace collsim

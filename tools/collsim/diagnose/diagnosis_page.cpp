@@ -101,6 +101,7 @@ Table cause_table(const Diagnosis& diagnosis) {
     }
   }
   if (!table.rows.empty()) {
+    add_cause(nullptr, diagnosis.likelihood_of_healthy, {{"text", "nothing is wrong"}});
     add_cause(nullptr, diagnosis.likelihood_of_none, {{"text", "none of these"}});
   }
   return table;

@@ -62,6 +62,7 @@ Record record_of(const DiagnosedLog& log) {
     for (const FittedCause& cause : group.causes) causes.push_back(cause_record(cause));
     record["causes"].push_back({{"likelihood", group.likelihood}, {"causes", causes}});
   }
+  record["likelihood_of_healthy"] = diagnosis.likelihood_of_healthy;
   record["likelihood_of_none"] = diagnosis.likelihood_of_none;
   record["unpriced_settings"] = diagnosis.unpriced;
   record["next"] = diagnosis.next ? record_of(*diagnosis.next, diagnosis) : Record();

@@ -110,15 +110,17 @@ std::vector<Note> cause_notes(const Diagnosis& diagnosis) {
     for (Note& note : group_notes(group)) notes.push_back(std::move(note));
     ++shown;
   }
-  if (diagnosis.likelihood_of_none >= min_likelihood) {
-    std::string none = "none of these";
-    if (!diagnosis.unpriced.empty()) {
-      none +=
-          fmt::format(": {} set, whose cost is not simulated", fmt::join(diagnosis.unpriced, ", "));
-    }
-    notes.emplace_back(none, fmt::format("{:>4.0f} % ", 100 * diagnosis.likelihood_of_none),
-                       "       ");
+  const auto add = [&](double likelihood, std::string text) {
+    if (likelihood < min_likelihood) return;
+    notes.emplace_back(std::move(text), fmt::format("{:>4.0f} % ", 100 * likelihood), "       ");
+  };
+  add(diagnosis.likelihood_of_healthy, "nothing is wrong");
+  std::string none = "none of these";
+  if (!diagnosis.unpriced.empty()) {
+    none +=
+        fmt::format(": {} set, whose cost is not simulated", fmt::join(diagnosis.unpriced, ", "));
   }
+  add(diagnosis.likelihood_of_none, std::move(none));
   return notes;
 }
 
@@ -358,6 +360,8 @@ void print_diagnosis_brief(const std::vector<DiagnosedLog>& logs, std::ostream& 
     if (const FittedCause* const cause = likeliest_cause(diagnosis)) {
       line += fmt::format("; {} ({:.0f} %)", describe(cause->hypothesis, cause->value),
                           100 * cause->likelihood);
+    } else if (diagnosis.likelihood_of_healthy > diagnosis.likelihood_of_none) {
+      line += fmt::format("; nothing wrong ({:.0f} %)", 100 * diagnosis.likelihood_of_healthy);
     } else if (!diagnosis.causes.empty()) {
       line +=
           fmt::format("; no cause that is known ({:.0f} %)", 100 * diagnosis.likelihood_of_none);

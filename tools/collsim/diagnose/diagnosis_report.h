@@ -21,6 +21,7 @@ struct DiagnosedLog {
   LikeRun run{};                        ///< what is held against other logs of the same calls
   std::size_t log = 0;                  ///< its number among the logs that were read
   double beside_like = 0;               ///< busbw as a share of the fastest of its like; 0: none
+  double like_limit = 0;                ///< that it is below; 0: none
   std::vector<std::string> suspects{};  ///< hosts that make it slow next to its like, in sentences
 };
 

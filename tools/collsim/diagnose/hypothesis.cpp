@@ -193,6 +193,15 @@ class Catalogue {
         if (share < 1) change.faults = slowed(topology, links, share);
         return change;
       });
+      // Beside a share of what links carry: what such hosts have had, which is slower for all
+      // sizes.
+      if (!used_.nvlinks.empty()) {
+        Hypothesis& measured = add("p2p-disabled", [off](double) {
+          return Deviation{off, {}, false, true};
+        });
+        measured.text += ", as fast as hosts have been measured";
+        measured.parameter.reset();
+      }
       // A message of the loopback takes some 10 us, and crosses two links of a host and more.
       const auto over_tcp = [off, links, &topology = topology_](double share) {
         return Deviation{off, slowed(topology, links, share, microseconds(5))};
@@ -251,10 +260,12 @@ class Catalogue {
     if (!used_.switches.empty()) add("oversubscription", slow_links(topology_, used_.switches));
   }
 
+  /// As NCCL_IB_HCA takes them: of ports that NCCL has merged, "mlx5_0+mlx5_1", all.
   std::vector<std::string> nic_names() const {
     std::vector<std::string> names;
     for (const std::uint32_t net : nccl()->system().of_kind(NcclNodeKind::net)) {
       names.push_back(nccl()->system().node(net).net.name);
+      std::replace(names.back().begin(), names.back().end(), '+', ',');
     }
     return names;
   }
@@ -417,7 +428,7 @@ class Catalogue {
     made.parameter = other.parameter;
     made.place = other.place;
     made.places = other.places;
-    made.effect = other.cause;
+    made.effect = other.text;
     if (!made.parameter || !row.usual) return made;
     const double unit = row.usual_of_one_nic ? 1 / static_cast<double>(nic_names().size()) : 1;
     made.parameter->usual = std::pair(row.usual->first * unit, row.usual->second * unit);
@@ -430,7 +441,7 @@ class Catalogue {
     for (Hypothesis& each : all_) {
       for (const CauseRow& row : rows_) {
         if (row.like != each.cause || !is_possible(row.where)) continue;
-        each.effect = each.cause;
+        each.effect = each.text;
         made.push_back(twin_of(each, row));
       }
     }

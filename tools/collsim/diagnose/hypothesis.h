@@ -21,6 +21,8 @@ struct Deviation {
   std::map<std::string, std::string> variables{};  ///< NCCL_*, in place of the call's
   MachineFaults faults{};
   bool spread_out = false;  ///< ranks sit on GPUs or nodes far apart, not on the first ones
+  /// What goes through host memory is as fast as on hosts that were measured, not as links allow.
+  bool as_measured = false;
 };
 
 /// The logarithm of how likely a value is beforehand, beside one that may be anywhere from 0.02 to

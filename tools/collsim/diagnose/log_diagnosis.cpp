@@ -47,11 +47,13 @@ std::string good_host(const std::vector<HostRun>& runs, const std::vector<bool>&
   return {};
 }
 
-void make_low(DiagnosedLog& log, double limit) {
+/// A log that is slow next to its like is low, whatever it is on its machine.
+void judge_beside_like(DiagnosedLog& log) {
+  if (log.beside_like >= log.like_limit) return;
   Diagnosis& diagnosis = log.diagnosis;
   const std::string beside = fmt::format(
       "{:.2f} of the busbw of the fastest log of the same call; of equal hosts noise leaves {:.2f}",
-      log.beside_like, limit);
+      log.beside_like, log.like_limit);
   if (diagnosis.verdict < Verdict::low) {
     diagnosis.verdict = Verdict::low;
     diagnosis.reason = beside;
@@ -71,7 +73,7 @@ void compare_group(const std::vector<DiagnosedLog*>& logs, const Spread& spread)
   const std::vector<bool> slow = slow_runs(runs, limit);
   for (std::size_t i = 0; i < logs.size(); ++i) {
     logs[i]->beside_like = runs[i].busbw;
-    if (slow[i]) make_low(*logs[i], limit);
+    if (slow[i]) logs[i]->like_limit = limit;
   }
   for (const SlowHosts& each : slow_hosts(runs, limit)) {
     for (const std::size_t run : each.runs) {
@@ -81,8 +83,8 @@ void compare_group(const std::vector<DiagnosedLog*>& logs, const Spread& spread)
 }
 
 /// Holds logs of the same calls on the same GPUs, but on other hosts or at other times, against
-/// each other, whatever is known of their machine. One that is slow next to its like by more than
-/// noise is low; and the hosts, ports and rails that explain it are named (DiagnosedLog::suspects).
+/// each other, whatever is known of their machine. The hosts, ports and rails that explain one
+/// which is slow next to its like by more than noise are named (DiagnosedLog::suspects).
 void compare_like_logs(std::vector<DiagnosedLog>& logs, const Spread& spread) {
   std::vector<std::vector<DiagnosedLog*>> groups;
   for (DiagnosedLog& log : logs) {
@@ -385,31 +387,22 @@ DiagnosedLog check_alone(const LogFiles& files, const po::variables_map& values)
   return checked;
 }
 
-/// So many logs have their causes looked for one by one; of more, those of the slowest.
-constexpr std::size_t max_searched = 4;
-constexpr std::size_t searched_of_many = 3;
-
-/// Looks for the causes of the slowest logs that are not healthy.
-void find_causes_of_slowest(const std::vector<Log>& logs, LogDiagnoser& diagnoser,
-                            std::vector<DiagnosedLog>& diagnosed) {
-  std::vector<DiagnosedLog*> worst;
-  for (DiagnosedLog& each : diagnosed) {
-    const Verdict verdict = each.diagnosis.verdict;
-    const bool is_low = verdict == Verdict::low || verdict == Verdict::cannot_tell;
-    const bool may_be_shown = verdict == Verdict::healthy && logs.size() <= max_searched;
-    if ((is_low || may_be_shown) && !each.diagnosis.sizes.empty()) worst.push_back(&each);
-  }
-  std::stable_sort(worst.begin(), worst.end(), is_slower);
-  if (logs.size() > max_searched && worst.size() > searched_of_many) worst.resize(searched_of_many);
+/// Judges logs of a batch as single ones are, by all that may have made them, and by what others
+/// say of their hosts.
+void judge_all(const std::vector<Log>& logs, LogDiagnoser& diagnoser,
+               std::vector<DiagnosedLog>& diagnosed) {
   diagnoser.find_causes = true;
-  for (DiagnosedLog* each : worst) {
-    diagnoser.one_is_slow = !each->suspects.empty();
-    std::vector<DiagnosedLog> again = diagnoser.diagnose_log(logs[each->log]);
-    if (again.size() != 1) continue;
-    Diagnosis& found = again.front().diagnosis;
-    found.verdict = std::max(found.verdict, each->diagnosis.verdict);
-    found.reason = each->diagnosis.reason;
-    each->diagnosis = std::move(found);
+  std::vector<DiagnosedLog> parts;  // of one log
+  for (std::size_t i = 0, part = 0; i < diagnosed.size(); ++i, ++part) {
+    DiagnosedLog& each = diagnosed[i];
+    if (i > 0 && diagnosed[i - 1].log != each.log) {
+      parts.clear();
+      part = 0;
+    }
+    if (each.diagnosis.verdict > Verdict::low || each.diagnosis.sizes.empty()) continue;
+    diagnoser.one_is_slow = !each.suspects.empty();
+    if (parts.empty()) parts = diagnoser.diagnose_log(logs[each.log]);
+    each.diagnosis = std::move(parts.at(part).diagnosis);
   }
 }
 
@@ -436,8 +429,7 @@ std::vector<DiagnosedLog> diagnose_logs(LogFiles files, const po::variables_map&
   if (files.logs.empty()) return {check_alone(files, values)};
   const ValidationOptions options = row_options(values);
   LogDiagnoser diagnoser(values, spread, files.described, err);
-  const bool searches = !values["no-causes"].as<bool>();
-  diagnoser.find_causes = searches && files.logs.size() == 1;
+  diagnoser.find_causes = files.logs.size() == 1;
   std::vector<DiagnosedLog> diagnosed;
   for (std::size_t i = 0; i < files.logs.size(); ++i) {
     Log& log = files.logs[i];
@@ -460,8 +452,12 @@ std::vector<DiagnosedLog> diagnose_logs(LogFiles files, const po::variables_map&
     for (std::size_t each = before; each < diagnosed.size(); ++each) diagnosed[each].log = i;
   }
   compare_like_logs(diagnosed, spread);
-  if (searches && !diagnoser.find_causes) {
-    find_causes_of_slowest(files.logs, diagnoser, diagnosed);
+  if (!diagnoser.find_causes) judge_all(files.logs, diagnoser, diagnosed);
+  for (DiagnosedLog& each : diagnosed) {
+    judge_beside_like(each);
+    if (!values["no-causes"].as<bool>()) continue;
+    each.diagnosis.causes.clear();
+    each.diagnosis.next.reset();
   }
   return diagnosed;
 }

@@ -18,9 +18,8 @@ ValidationOptions row_options(const boost::program_options::variables_map& value
 void select_rows(Recording& recording, const ValidationOptions& options);
 
 /// What came of all logs, in their order. One that cannot be told does not end a batch. Which
-/// machine is assumed, and in which lines of YAML, is said on `err`. Of more than a few logs the
-/// causes are looked for of the slowest alone. NCCL's log without any table is checked by itself.
-/// Throws InputError.
+/// machine is assumed, and in which lines of YAML, is said on `err`. NCCL's log without any table
+/// is checked by itself. Throws InputError.
 std::vector<DiagnosedLog> diagnose_logs(LogFiles files,
                                         const boost::program_options::variables_map& values,
                                         const Spread& spread, std::ostream& err);

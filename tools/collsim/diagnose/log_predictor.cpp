@@ -34,8 +34,10 @@ std::uint64_t PointPredictions::all_transfers() const {
 CallSpec LogPredictor::spec_of(const RecordedCall& call, const Deviation& change) const {
   CallSpec spec = collsim::spec_of(call, topology_, cost_, version_);
   // What a host's memory carries differs from host to host, and a cause can only make links slower:
-  // where GPUs have NVLink, causes scale what the links alone would carry.
-  if (transport_inside_host(topology_, false).empty()) spec.cost.wants_host_transport = false;
+  // where GPUs have NVLink, causes scale what the links alone would carry, if they do not ask for
+  // what was measured.
+  const bool has_nvlink = transport_inside_host(topology_, false).empty();
+  if (has_nvlink && !change.as_measured) spec.cost.wants_host_transport = false;
   for (const auto& [name, value] : change.variables) spec.run.variables[name] = value;
   if (change.spread_out) {
     const auto far = spread_gpus(topology_, call.ranks, call.nodes);
@@ -46,10 +48,10 @@ CallSpec LogPredictor::spec_of(const RecordedCall& call, const Deviation& change
 
 const Predictor& LogPredictor::without_faults(const RecordedCall& call,
                                               const Deviation& change) const {
-  const CallKey key{call, change.variables, change.spread_out};
+  const CallKey key{call, change.variables, change.spread_out, change.as_measured};
   const auto known = without_faults_.find(key);
   if (known != without_faults_.end()) return known->second;
-  const auto unchanged = without_faults_.find({call, {}, false});
+  const auto unchanged = without_faults_.find({call, {}, false, false});
   const CallCompiler* const same_ranks =
       unchanged == without_faults_.end() ? nullptr : &unchanged->second.compiler();
   return without_faults_.try_emplace(key, CallCompiler(spec_of(call, change), same_ranks))

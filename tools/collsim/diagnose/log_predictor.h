@@ -105,8 +105,8 @@ class LogPredictor {
   const Topology& topology() const { return topology_; }
 
  private:
-  /// A call, the variables of a change, and whether it sits far apart.
-  using CallKey = std::tuple<RecordedCall, std::map<std::string, std::string>, bool>;
+  /// A call, the variables of a change, and its two words.
+  using CallKey = std::tuple<RecordedCall, std::map<std::string, std::string>, bool, bool>;
 
   CallSpec spec_of(const RecordedCall& call, const Deviation& change) const;
   const Predictor& without_faults(const RecordedCall& call, const Deviation& change) const;

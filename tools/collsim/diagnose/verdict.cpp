@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -174,43 +176,70 @@ Verdict verdict_of(const std::vector<DiagnosedSize>& sizes) {
   return Verdict::healthy;
 }
 
-double best_score(const CauseGroup& group) {
-  double best = score_of(group.causes.front());
-  for (const FittedCause& cause : group.causes) best = std::max(best, score_of(cause));
-  return best;
-}
-
-std::vector<CauseGroup> group_causes(std::vector<FittedCause> causes, double score_of_none) {
-  double none = score_of_none;
+Posterior posterior_of(std::vector<FittedCause> causes, const OtherScores& others) {
+  Posterior all;
+  double none = others.none;
   for (const FittedCause& cause : causes) none = std::max(none, score_with_unknown(cause));
-  std::vector<CauseGroup> groups;
+  double best = std::max(others.healthy, none);
   for (FittedCause& cause : causes) {
-    const auto found = std::find_if(groups.begin(), groups.end(), [&](const CauseGroup& group) {
-      return predict_the_same(group.causes.front(), cause);
-    });
-    if (found == groups.end()) {
-      groups.push_back({{std::move(cause)}});
+    best = std::max(best, score_of(cause));
+    const auto found = std::find_if(
+        all.causes.begin(), all.causes.end(),
+        [&](const CauseGroup& group) { return predict_the_same(group.causes.front(), cause); });
+    if (found == all.causes.end()) {
+      all.causes.push_back({{std::move(cause)}});
     } else {
       found->causes.push_back(std::move(cause));
     }
   }
-  for (CauseGroup& group : groups) {
+  all.healthy = std::exp(others.healthy - best);
+  all.none = std::exp(none - best);
+  double sum = all.healthy + all.none;
+  for (CauseGroup& group : all.causes) {
+    for (const FittedCause& cause : group.causes) {
+      group.likelihood = std::max(group.likelihood, std::exp(score_of(cause) - best));
+    }
+    sum += group.likelihood;
     std::stable_sort(
         group.causes.begin(), group.causes.end(),
         [](const FittedCause& a, const FittedCause& b) { return prior_of(a) > prior_of(b); });
   }
-  double best = none;
-  for (const CauseGroup& group : groups) best = std::max(best, best_score(group));
-  double sum = std::exp(none - best);
-  for (CauseGroup& group : groups) {
-    group.likelihood = std::exp(best_score(group) - best);
-    sum += group.likelihood;
-  }
-  for (CauseGroup& group : groups) {
+  all.healthy /= sum;
+  all.none /= sum;
+  for (CauseGroup& group : all.causes) {
     group.likelihood /= sum;
     share_likelihood(group);
   }
-  return groups;
+  return all;
+}
+
+double Posterior::fine() const {
+  double sum = healthy;
+  for (const CauseGroup& group : causes) {
+    if (group.causes.front().hypothesis.is_question) sum += group.likelihood;
+  }
+  return sum;
+}
+
+Judgement judge(Verdict of_sizes, bool is_slow, const Posterior& posterior) {
+  constexpr double even = 0.5;
+  constexpr double unlikely = 0.05;
+  const double fine = posterior.fine();
+  if (fine > even && of_sizes == Verdict::healthy) return {Verdict::healthy};
+  if (fine > even && posterior.causes.front().likelihood >= posterior.none) {
+    const FittedCause& first = posterior.causes.front().causes.front();
+    if (first.hypothesis.is_question && first.residual < unexplained_residual) {
+      return {Verdict::healthy,
+              fmt::format("as it should be if {}; {}", describe(first.hypothesis, first.value),
+                          first.hypothesis.check)};
+    }
+  }
+  if (of_sizes != Verdict::low && !is_slow) return {Verdict::cannot_tell};
+  if (fine < unlikely) return {Verdict::low};
+  return {Verdict::cannot_tell,
+          fmt::format("slower than 19 of 20 healthy runs would be, but with all that may be the "
+                      "matter, nothing is wrong with {:.0f} %",
+                      100 * fine)};
 }
 
 }  // namespace collsim

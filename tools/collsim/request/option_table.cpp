@@ -229,7 +229,7 @@ const OptionGroup recording_options{
          "limits in percent: median=5,mean=12,p90=30,worst=60,bias=5; choice=95 is a minimum"},
         {"compare", "", flag(), "what changed from the first log, or run, to the second"},
         {"threshold", "", value_of<double>("X", 5, "5"), "percent that a time may change"},
-        {"no-causes", "", flag(), "the verdict alone, without a search for causes"},
+        {"no-causes", "", flag(), "the verdict alone, without its causes"},
         {"patience", "", text("TIME"),
          "how long a wait must last to be a hang: 90s (default: the call's own timeout)"},
         {"kernel-time", "", real(), "kernels take X times as long: 0.5 on quicker GPUs"},
