@@ -127,7 +127,8 @@ std::optional<NextMeasurement> next_of(const LogPredictor& predictor, const Diag
     for (const FittedCause& cause : group.causes) {
       const std::string& effect = cause.hypothesis.effect;
       const bool is_twin = std::any_of(causes.begin(), causes.end(), [&](const FittedCause* each) {
-        return !effect.empty() && each->hypothesis.effect == effect;
+        const Hypothesis& other = each->hypothesis;
+        return other.cause == cause.hypothesis.cause || (!effect.empty() && other.effect == effect);
       });
       if (!is_twin && causes.size() < tried) {
         causes.push_back(&cause);

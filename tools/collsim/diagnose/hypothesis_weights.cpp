@@ -15,10 +15,6 @@ namespace collsim {
 
 namespace {
 
-bool is_one_of(std::string_view value, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), value) != words.end();
-}
-
 std::size_t lines(const LogFacts& facts, LogTransport transport) {
   const auto found = facts.transports.find(transport);
   return found == facts.transports.end() ? 0 : found->second.count;
@@ -127,7 +123,7 @@ class Signs {
     std::size_t count = 0;
     for (std::string_view name : split_lines(list, ',')) {
       name = name.substr(0, name.find(':'));
-      const bool is_driver = is_one_of(name, {"mlx4", "mlx5"});  // all of its NICs
+      const bool is_driver = name == "mlx4" || name == "mlx5";  // all of its NICs
       const bool is_one = !name.empty() && name.front() != '^' && !is_driver &&
                           std::isdigit(static_cast<unsigned char>(name.back())) != 0;
       if (!is_one) return 0;
