@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
+#include <set>
 
 #include "sim/base/input_error.h"
 #include "sim/base/median.h"
@@ -121,16 +122,17 @@ std::vector<PointIndex> chosen_points(const std::vector<DiagnosedSize>& sizes,
 std::optional<NextMeasurement> next_of(const LogPredictor& predictor, const Diagnosis& diagnosis) {
   constexpr std::size_t tried = 4;
   std::vector<const FittedCause*> causes;
+  std::set<std::string> names;
   std::vector<std::size_t> places;
   std::size_t place = 0;
   for (const CauseGroup& group : diagnosis.causes) {
     for (const FittedCause& cause : group.causes) {
       const std::string& effect = cause.hypothesis.effect;
       const bool is_twin = std::any_of(causes.begin(), causes.end(), [&](const FittedCause* each) {
-        const Hypothesis& other = each->hypothesis;
-        return other.cause == cause.hypothesis.cause || (!effect.empty() && other.effect == effect);
+        return !effect.empty() && each->hypothesis.effect == effect;
       });
-      if (!is_twin && causes.size() < tried) {
+      const bool is_new = names.insert(cause.hypothesis.cause).second;
+      if (is_new && !is_twin && causes.size() < tried) {
         causes.push_back(&cause);
         places.push_back(place);
       }
