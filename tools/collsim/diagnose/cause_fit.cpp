@@ -194,6 +194,7 @@ std::vector<CausePair> pairs_on_other_machine(const ValueFit& fit,
   std::sort(faults.begin(), faults.end());
   faults.resize(std::min(faults.size(), tried));
   std::vector<CausePair> pairs;
+  pairs.reserve(faults.size());
   for (const auto& [score, fault] : faults) pairs.emplace_back(&*asked, fault);
   return pairs;
 }
