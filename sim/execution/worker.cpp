@@ -41,7 +41,7 @@ double jitter_factor(const Worker& worker, double jitter) {
   const std::uint64_t place = (std::uint64_t{worker.primitive} << 8U) ^ worker.slice;
   // Multiples of the golden ratio, modulo 1, are spread evenly, however many there are.
   const double spread = 0.6180339887 * worker.channel;
-  const double of_slice = jitter_of(0, worker.lane, place) + spread;
+  const double of_slice = jitter_of(0, 0, place) + spread;
   const double of_channel = 0.5 + spread;
   const auto offset = [](double turns) { return 2 * (turns - std::floor(turns)) - 1; };
   return 1 + jitter * (offset(of_slice) + offset(of_channel));

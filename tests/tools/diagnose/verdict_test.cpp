@@ -382,10 +382,10 @@ Posterior posterior_with(double healthy, double none, bool is_question = false) 
 }
 
 // Of sizes that are low, a log is low from a twentieth on downwards, and says why it is not.
-TEST(Judgement, is_low_only_where_healthy_is_unlikely) {
+TEST(Ruling, is_low_only_where_healthy_is_unlikely) {
   EXPECT_EQ(judge(Verdict::low, false, posterior_with(0.049, 0)).verdict, Verdict::low);
   EXPECT_EQ(judge(Verdict::low, false, posterior_with(0.049, 0)).reason, "");
-  const Judgement fine = judge(Verdict::low, false, posterior_with(0.051, 0.2));
+  const Ruling fine = judge(Verdict::low, false, posterior_with(0.051, 0.2));
   EXPECT_EQ(fine.verdict, Verdict::cannot_tell);
   EXPECT_NE(fine.reason.find("nothing is wrong with 5 %"), std::string::npos) << fine.reason;
   // However unlikely, sizes within their limits make no log low, unless it shows its cause.
@@ -396,10 +396,10 @@ TEST(Judgement, is_low_only_where_healthy_is_unlikely) {
 }
 
 // Another machine than was guessed is no fault; but it has to explain the times.
-TEST(Judgement, is_healthy_where_another_machine_explains_the_log) {
+TEST(Ruling, is_healthy_where_another_machine_explains_the_log) {
   Posterior all = posterior_with(0.1, 0.1, true);
   EXPECT_NEAR(all.fine(), 0.9, 1e-12);
-  const Judgement other = judge(Verdict::low, false, all);
+  const Ruling other = judge(Verdict::low, false, all);
   EXPECT_EQ(other.verdict, Verdict::healthy);
   EXPECT_EQ(other.reason.find("as it should be if "), 0U) << other.reason;
   all.causes.front().causes.front().residual = 0.2;

@@ -320,9 +320,9 @@ void add_causes(const CauseSearch& search, const LogPredictor& predictor, Diagno
   const bool is_healthy = diagnosis.verdict == Verdict::healthy;
   if (is_healthy && !search.is_odd()) return;
   Posterior found = search.find(!diagnosis.unpriced.empty());
-  Judgement judgement = judge(diagnosis.verdict, search.shows_slowness(found.causes), found);
-  diagnosis.verdict = judgement.verdict;
-  diagnosis.reason = std::move(judgement.reason);
+  Ruling ruling = judge(diagnosis.verdict, search.shows_slowness(found.causes), found);
+  diagnosis.verdict = ruling.verdict;
+  diagnosis.reason = std::move(ruling.reason);
   if (is_healthy && diagnosis.verdict == Verdict::healthy) return;
   diagnosis.causes = std::move(found.causes);
   diagnosis.likelihood_of_healthy = found.healthy;

@@ -166,13 +166,13 @@ struct OtherScores {
 Posterior posterior_of(std::vector<FittedCause> causes, const OtherScores& others);
 
 /// A verdict, and why where no size says it.
-struct Judgement {
+struct Ruling {
   Verdict verdict = Verdict::healthy;
   std::string reason{};
 };
 
 /// Judges a log by all that may have made it. Where its sizes are low, or it shows a cause and is
 /// slower by it (`is_slow`), it is low only if it is healthy with less than 5 %.
-Judgement judge(Verdict of_sizes, bool is_slow, const Posterior& posterior);
+Ruling judge(Verdict of_sizes, bool is_slow, const Posterior& posterior);
 
 }  // namespace collsim

@@ -221,7 +221,7 @@ double Posterior::fine() const {
   return sum;
 }
 
-Judgement judge(Verdict of_sizes, bool is_slow, const Posterior& posterior) {
+Ruling judge(Verdict of_sizes, bool is_slow, const Posterior& posterior) {
   constexpr double even = 0.5;
   constexpr double unlikely = 0.05;
   const double fine = posterior.fine();
