@@ -84,8 +84,8 @@ bool advance(Worker& worker, const DataPartition& partition);
 /// How many times as long the slice that the worker is at takes as others: 1, give or take `jitter`
 /// by chance for the slice's place in its loop and as much for its channel. It gets so much less of
 /// what it shares, and so much less where nothing is shared. Links carry its bytes, no more and no
-/// fewer. Channels are told apart, which was measured (recordings/h200x2/thread-blocks.csv); ranks
-/// and loops are not, so that equals can be folded (symmetry_of()) and loops repeat.
+/// fewer. Channels are told apart, which was measured (recordings/h200x2/thread-blocks.csv); ranks,
+/// lanes and loops are not: equals can be folded (symmetry_of()), and loops repeat.
 double jitter_factor(const Worker& worker, double jitter);
 
 /// What a timeline says of the slice that the worker is at, times and causes aside.

@@ -395,6 +395,12 @@ TEST(Ruling, is_low_only_where_healthy_is_unlikely) {
   EXPECT_EQ(judge(Verdict::healthy, false, posterior_with(0.49, 0)).verdict, Verdict::cannot_tell);
 }
 
+// Where no cause could be fitted, nothing or something unknown made the log.
+TEST(Ruling, needs_no_causes) {
+  EXPECT_EQ(judge(Verdict::low, true, {{}, 0.6, 0.4}).verdict, Verdict::cannot_tell);
+  EXPECT_EQ(judge(Verdict::low, true, {{}, 0.02, 0.98}).verdict, Verdict::low);
+}
+
 // Another machine than was guessed is no fault; but it has to explain the times.
 TEST(Ruling, is_healthy_where_another_machine_explains_the_log) {
   Posterior all = posterior_with(0.1, 0.1, true);

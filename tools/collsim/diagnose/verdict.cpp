@@ -226,7 +226,8 @@ Ruling judge(Verdict of_sizes, bool is_slow, const Posterior& posterior) {
   constexpr double unlikely = 0.05;
   const double fine = posterior.fine();
   if (fine > even && of_sizes == Verdict::healthy) return {Verdict::healthy};
-  if (fine > even && posterior.causes.front().likelihood >= posterior.none) {
+  if (fine > even && !posterior.causes.empty() &&
+      posterior.causes.front().likelihood >= posterior.none) {
     const FittedCause& first = posterior.causes.front().causes.front();
     if (first.hypothesis.is_question && first.residual < unexplained_residual) {
       return {Verdict::healthy,
