@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <boost/container/small_vector.hpp>
 #include <cassert>
 #include <cmath>
+#include <numeric>
+#include <span>
 #include <vector>
 
 #include "models/bounds/one_port.h"
@@ -67,12 +70,18 @@ struct Turns {
 class OnePortTree {
  public:
   OnePortTree(const RootedTree& tree, double alpha, double message)
-      : alpha_(alpha), message_(message), children_(tree.size()) {
-    for (const auto& level : edges_by_level(tree)) {
-      for (const TreeEdge& edge : level) children_[edge.parent].push_back(edge.child);
-    }
+      : alpha_(alpha), message_(message), first_child_(tree.size() + 1), children_(tree.size()) {
     for (Rank rank = 0; rank < tree.size(); ++rank) {
-      if (!tree.parent[rank]) root_ = rank;
+      if (tree.parent[rank]) {
+        ++first_child_[*tree.parent[rank] + 1];
+      } else {
+        root_ = rank;
+      }
+    }
+    std::partial_sum(first_child_.begin(), first_child_.end(), first_child_.begin());
+    std::vector<Rank> next = first_child_;
+    for (Rank rank = 0; rank < tree.size(); ++rank) {
+      if (tree.parent[rank]) children_[next[*tree.parent[rank]]++] = rank;
     }
   }
 
@@ -83,6 +92,10 @@ class OnePortTree {
   }
 
  private:
+  std::span<const Rank> children_of(Rank rank) const {
+    return std::span(children_).subspan(first_child_[rank],
+                                        first_child_[rank + 1] - first_child_[rank]);
+  }
   double time(const Turns& turns) const {
     return turns.alphas * alpha_ + turns.messages * message_;
   }
@@ -91,8 +104,8 @@ class OnePortTree {
   /// When a rank has its subtree's sum. Its port is never idle while a message waits, so that it
   /// is done after some message begins to come and that one and all later ones have passed.
   Turns ready(Rank rank) const {
-    std::vector<Turns> begins;
-    for (const Rank child : children_[rank]) begins.push_back(ready(child));
+    boost::container::small_vector<Turns, 4> begins;
+    for (const Rank child : children_of(rank)) begins.push_back(ready(child));
     std::sort(begins.begin(), begins.end(),
               [this](const Turns& a, const Turns& b) { return time(a) < time(b); });
     Turns done;
@@ -105,9 +118,10 @@ class OnePortTree {
 
   /// How long after a rank has the result the last one below it has.
   Turns reached(Rank rank) const {
-    const auto copies = static_cast<double>(children_[rank].size());
+    const std::span<const Rank> children = children_of(rank);
+    const auto copies = static_cast<double>(children.size());
     Turns last;
-    for (const Rank child : children_[rank]) {
+    for (const Rank child : children) {
       const Turns below = reached(child);
       last = later(last, {below.alphas + 1, below.messages + copies});
     }
@@ -116,7 +130,8 @@ class OnePortTree {
 
   double alpha_;
   double message_;
-  std::vector<std::vector<Rank>> children_;
+  std::vector<Rank> first_child_;  // of a rank among `children_`; one more behind the last
+  std::vector<Rank> children_;
   Rank root_ = 0;
 };
 
@@ -418,8 +433,7 @@ std::optional<FormulaTerms> form_terms(std::string_view algorithm, const ClosedF
 
 bool needs_private_links(std::string_view algorithm, const Placement& placement) {
   const auto inner = inner_algorithm(algorithm);
-  const Rank ranks =
-      inner ? static_cast<Rank>(placement.ranks_by_node().size()) : placement.ranks();
+  const Rank ranks = inner ? placement.nodes() : placement.ranks();
   const Form* form = find_form(inner.value_or(algorithm));
   return form != nullptr && form->needs_private_links(ranks);
 }

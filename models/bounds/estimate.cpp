@@ -105,7 +105,7 @@ struct Levels {
 /// Whether the algorithm's form knows ranks that have one port. Of a double tree with chains inside
 /// nodes it does not: messages of both trees meet at the ports of a chain.
 bool knows_ports(std::string_view algorithm, const Placement& placement) {
-  const std::size_t nodes = placement.ranks_by_node().size();
+  const Rank nodes = placement.nodes();
   // Its messages are followed one by one: 3,000 ranks take 0.2 s, 100,000 take 20 s.
   constexpr Rank max_followed = 4096;
   if (algorithm == "recursive_halving_doubling") return placement.ranks() <= max_followed;

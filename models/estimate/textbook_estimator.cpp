@@ -129,8 +129,7 @@ void TextbookEstimator::make_clusters(Seconds at) {
   if (odd.size() > max_simulated_ranks) return;
   const bool in_halves = growth_ == Growth::half_per_doubling;
   const Rank least = in_halves ? min_nodes_of_halves : min_nodes;
-  const auto odd_nodes =
-      static_cast<Rank>(compiler_.placement().ranks_by_node().size()) - grid->nodes;
+  const Rank odd_nodes = compiler_.placement().nodes() - grid->nodes;
   Rank nodes = grid->nodes + odd_nodes;
   while (nodes * grid->per_node > max_simulated_ranks && divide_up(nodes, 2U) >= least) {
     nodes = divide_up(nodes, 2U);

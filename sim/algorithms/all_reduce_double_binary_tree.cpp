@@ -9,7 +9,7 @@ namespace {
 
 /// On one node both trees are the same chain, so there is only one.
 std::uint32_t tree_count(const Placement& placement) {
-  return placement.ranks_by_node().size() > 1 ? 2 : 1;
+  return placement.nodes() > 1 ? 2 : 1;
 }
 
 // Half of the data on each tree, so that a node which only receives in one sends on in the other.

@@ -107,7 +107,7 @@ std::optional<std::string> unsupported_by_switch(const Placement& placement,
   if (placement.ranks() > max_ranks) {
     return fmt::format("multimem: {} ranks; at most {}", placement.ranks(), max_ranks);
   }
-  const std::size_t nodes = placement.ranks_by_node().size();
+  const Rank nodes = placement.nodes();
   if (nodes <= 1) return std::nullopt;
   return fmt::format(
       "multimem: ranks in {} nodes, which no NVSwitch joins; ranks of one node (--ranks-per-node)",

@@ -141,6 +141,12 @@ std::vector<std::vector<Rank>> Placement::ranks_by_node() const {
   return nodes;
 }
 
+Rank Placement::nodes() const {
+  std::vector<std::uint32_t> nodes = node_of_rank;
+  std::sort(nodes.begin(), nodes.end());
+  return static_cast<Rank>(std::unique(nodes.begin(), nodes.end()) - nodes.begin());
+}
+
 Rank ranks_per_node(const Placement& placement) {
   const auto nodes = placement.ranks_by_node();
   const bool equal = std::all_of(nodes.begin(), nodes.end(), [&](const auto& node) {

@@ -22,6 +22,8 @@ struct Placement {
   Rank ranks() const { return static_cast<Rank>(node_of_rank.size()); }
   /// The ranks of every node that has any, nodes in order of their first rank, ranks ascending.
   std::vector<std::vector<Rank>> ranks_by_node() const;
+  /// How many nodes have ranks.
+  Rank nodes() const;
 };
 
 /// How many ranks every node has; 1 where they differ.

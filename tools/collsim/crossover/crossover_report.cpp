@@ -129,6 +129,13 @@ Bracket guess_and_bisect(Bracket bracket, const std::function<bool(Bytes)>& afte
   return bisect(bracket, after);
 }
 
+/// An exact closed form tells what a simulation would.
+Seconds simulated_time(Predictor& predictor, Bytes size) {
+  const Prediction estimate = predictor.estimate(size);
+  const bool is_exact = estimate.method == EstimateMethod::closed_form;
+  return is_exact ? estimate.time : predictor.predict(size).time;
+}
+
 /// Dozens of sizes of every algorithm and protocol are simulated.
 constexpr SimulationBudget of_crossover{.max_ranks = 256, .max_seconds = 0.3};
 /// Of hundreds of numbers of ranks. A long ring whose chunks are unlike by a hair, or no more ranks
@@ -190,7 +197,7 @@ CrossoverReport find_textbook_crossovers(const std::vector<CallCompiler>& compil
   for (const CallCompiler& compiler : compilers) {
     Predictor& predictor = predictors.emplace_back(compiler, by_simulation(of_textbooks));
     ways.push_back({compiler.spec().run.algorithm,
-                    [&predictor](Bytes size) { return predictor.predict(size).time.value; },
+                    [&predictor](Bytes size) { return simulated_time(predictor, size).value; },
                     [&predictor](Bytes size) { return predictor.estimate(size).time.value; }});
   }
   VariantTimes times(ways, drift_of(compilers.front()));
