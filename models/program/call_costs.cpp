@@ -54,6 +54,18 @@ bool is_prefix(const MachineCalls& calls) {
 
 }  // namespace
 
+const CallCost& ProgramCosts::of(const ProgramCall& call) {
+  const ProgramCallKind kind =
+      call.kind == ProgramCallKind::receive ? ProgramCallKind::send : call.kind;
+  const std::tuple key{call.communicator, kind, call.bytes.count, call.root};
+  auto found = known_.find(key);
+  if (found == known_.end()) {
+    found =
+        known_.emplace(key, costs_.cost_of(program_.communicators[call.communicator], call)).first;
+  }
+  return found->second;
+}
+
 MachineCallCosts::MachineCallCosts(MachineCalls calls)
     : calls_(std::move(calls)),
       cost_(calibration_for(*calls_.topology)),

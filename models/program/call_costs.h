@@ -46,6 +46,20 @@ class CallCosts {
   }
 };
 
+/// The costs of a program's calls, each asked for once.
+class ProgramCosts {
+ public:
+  /// Both must outlive it.
+  ProgramCosts(const CallProgram& program, CallCosts& costs) : program_(program), costs_(costs) {}
+
+  const CallCost& of(const ProgramCall& call);
+
+ private:
+  const CallProgram& program_;
+  CallCosts& costs_;
+  std::map<std::tuple<std::uint32_t, ProgramCallKind, std::int64_t, Rank>, CallCost> known_;
+};
+
 /// How calls on a machine are predicted.
 struct MachineCalls {
   const Topology* topology = nullptr;  ///< must outlive who uses this

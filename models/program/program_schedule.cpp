@@ -79,7 +79,11 @@ struct RunningGroup {
 class ProgramRun {
  public:
   ProgramRun(const CallProgram& program, CallCosts& costs, const GpuSharing& sharing)
-      : program_(program), costs_(costs), sharing_(sharing), meetings_(program) {}
+      : program_(program),
+        machine_(costs),
+        costs_(program, costs),
+        sharing_(sharing),
+        meetings_(program) {}
 
   ProgramSchedule run();
 
@@ -101,14 +105,14 @@ class ProgramRun {
   double rate_of(const FlowingItem& item) const;
   void rate_in_node(std::vector<std::uint32_t>& touched);
   double kernel_end(std::uint32_t group) const;
-  const CallCost& cost_of(const ProgramCall& call);
   Seconds added_by(const ProgramCall& call);
   void push(TimedEvent::Kind kind, double time, std::uint32_t index, std::uint32_t detail);
   std::optional<WaitingCall> waiting_call(std::uint32_t group) const;
   const ProgramOp& op_of(RunningOp at) const { return program_.groups[at.group].ops[at.op]; }
 
   const CallProgram& program_;
-  CallCosts& costs_;
+  CallCosts& machine_;
+  ProgramCosts costs_;
   const GpuSharing& sharing_;
   ProgramSchedule schedule_;
   std::vector<RunningGroup> groups_;
@@ -119,25 +123,11 @@ class ProgramRun {
   double now_ = 0;
   std::size_t running_ = 0;
   CallMeetings meetings_;
-  std::map<std::tuple<std::uint32_t, ProgramCallKind, std::int64_t, Rank>, CallCost> known_costs_;
 };
 
 void ProgramRun::push(TimedEvent::Kind kind, double time, std::uint32_t index,
                       std::uint32_t detail) {
   events_.push({time, order_++, kind, index, detail});
-}
-
-const CallCost& ProgramRun::cost_of(const ProgramCall& call) {
-  const ProgramCallKind kind =
-      call.kind == ProgramCallKind::receive ? ProgramCallKind::send : call.kind;
-  const std::tuple key{call.communicator, kind, call.bytes.count, call.root};
-  auto found = known_costs_.find(key);
-  if (found == known_costs_.end()) {
-    found =
-        known_costs_.emplace(key, costs_.cost_of(program_.communicators[call.communicator], call))
-            .first;
-  }
-  return found->second;
 }
 
 void ProgramRun::prepare(std::uint32_t group) {
@@ -197,7 +187,7 @@ void ProgramRun::begin_op(RunningOp at) {
 /// What a call between kernels adds to their time. Beside some of them both are slower, and whoever
 /// is left goes on alone.
 Seconds ProgramRun::added_by(const ProgramCall& call) {
-  const CallCost& cost = cost_of(call);
+  const CallCost& cost = costs_.of(call);
   if (call.beside.value <= 0) return cost.alone;
   const double of_kernels = slowdown_beside(cost.channels);
   const double of_call = sharing_.calls_beside_kernels;
@@ -253,7 +243,7 @@ void ProgramRun::meet(const MeetingCall& met) {
   item.is_call = true;
   item.is_collective =
       met.call.kind != ProgramCallKind::send && met.call.kind != ProgramCallKind::receive;
-  item.cost = cost_of(met.call);
+  item.cost = costs_.of(met.call);
   item.communicator = met.call.communicator;
   item.measured_channels = met.call.channels;
   item.ops = met.arrived;
@@ -347,7 +337,7 @@ double ProgramRun::rate_of(const FlowingItem& item) const {
 void ProgramRun::rate_in_node(std::vector<std::uint32_t>& touched) {
   std::vector<std::uint32_t> numbers;
   for (const std::uint32_t index : in_node_) numbers.push_back(*items_[index].cost.in_node);
-  const std::vector<double> rates = costs_.rates_in_node(numbers);
+  const std::vector<double> rates = machine_.rates_in_node(numbers);
   for (std::size_t i = 0; i < rates.size(); ++i) {
     FlowingItem& item = items_[in_node_[i]];
     if (item.in_node == rates[i]) continue;

@@ -294,6 +294,33 @@ TEST(StepPlan, gives_up_no_layout_that_would_win) {
   }
 }
 
+// What a stage computes, with the calls between its kernels, comes one after the other: whatever
+// the layout, no step is shorter. Experts on several ranks exchange tokens between kernels.
+TEST(StepPlan, no_step_is_shorter_than_the_work_of_a_stage) {
+  const ShippedData shipped;
+  struct Searched {
+    const char* machine;
+    std::uint32_t nodes;
+    const char* model;
+  };
+  for (const Searched& each :
+       {Searched{"dgx-a100", 2, "llama3-8b"}, Searched{"dgx-h100", 4, "mixtral-8x7b"},
+        Searched{"gh200-4", 3, "llama2-7b"}}) {
+    const Topology topology = compose(load_parts(each.machine), each.nodes);
+    LayoutSearch search = search_of(each.model, 192);
+    search.limit = 1000;
+    StepMachine machine = machine_on(topology);
+    const FoundLayouts all = layouts_on(topology, search);
+    EXPECT_GT(all.layouts.size(), 20U) << each.machine;
+    for (const FoundLayout& found : all.layouts) {
+      const double least = machine.least_time(found.setup).value;
+      EXPECT_LE(least, found.step.time.value * (1 + 1e-9))
+          << each.machine << to_string(found.setup);
+      EXPECT_GT(least, 0.2 * found.step.time.value) << each.machine << to_string(found.setup);
+    }
+  }
+}
+
 // 27 layers of 80 in each of two stages and 26 in the third: all of them are somewhere, and a step
 // of even stages of 27 layers is as long.
 TEST(StepPlan, gives_every_layer_to_a_stage) {

@@ -26,10 +26,9 @@ constexpr std::array<std::int64_t, 3> interleaves{1, 2, 4};
 /// A time that no step of the layout beats: its kernels, and the bubble until the last stage begins
 /// and after it ends, without any communication.
 double time_of_kernels(const TrainingSetup& setup, const KernelTimes& kernels) {
-  const double passes =
-      static_cast<double>(setup.microbatches()) +
-      static_cast<double>(setup.pipeline - 1) / static_cast<double>(setup.interleave);
-  return passes * kernels_of_microbatch(setup, kernels).value;
+  const Seconds kernel_times =
+      static_cast<double>(setup.microbatches()) * kernels_of_microbatch(setup, kernels);
+  return (kernel_times + pipeline_bubble(setup, kernels)).value;
 }
 
 /// The batch that replicas divide next to the one that is asked for, on either side.
@@ -160,11 +159,11 @@ void add_layouts_on(const MachineCalls& calls, const KernelTable& table, const L
   StepMachine machine(calls, table);
   all.counts.memory = usable_memory * static_cast<double>(machine.kernels().gpu().holds.count);
   std::vector<std::pair<double, TrainingSetup>> layouts;
+  // Of a batch that is divided by speed no replica has less than if all were the quickest.
+  const double speed = search.by_speed ? machine.quickest() : 1;
   LayoutLister lister(search, machine.gpus(), machine.per_node(), all.counts);
   for (TrainingSetup& setup : lister.list()) {
-    // Of a batch that is divided by speed no replica has less than if all were the quickest.
-    const double least =
-        time_of_kernels(setup, machine.kernels()) / (search.by_speed ? machine.quickest() : 1);
+    const double least = time_of_kernels(setup, machine.kernels()) / speed;
     layouts.emplace_back(least, std::move(setup));
   }
   all.counts.fit += layouts.size();
@@ -172,9 +171,11 @@ void add_layouts_on(const MachineCalls& calls, const KernelTable& table, const L
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<FoundLayout>& found = all.layouts;
   for (auto& [least, setup] : layouts) {
-    const Seconds limit{found.size() < search.limit ? std::numeric_limits<double>::infinity()
-                                                    : found[search.limit - 1].step.time.value};
+    const bool is_full = found.size() >= search.limit;
+    const Seconds limit{is_full ? found[search.limit - 1].step.time.value
+                                : std::numeric_limits<double>::infinity()};
     if (least > limit.value) break;
+    if (is_full && machine.least_time(setup).value / speed > limit.value) continue;
     std::optional<StepPrediction> step =
         search.by_speed ? machine.predict_by_speed(setup) : machine.predict_within(limit, setup);
     if (!step) continue;

@@ -169,6 +169,24 @@ void continue_step(StepPrediction& step, const StepPrediction& fewer, double tim
   step.continued = true;
 }
 
+/// What each group computes, and the calls between its kernels as far as nothing hides them.
+std::vector<Seconds> work_of_groups(const CallProgram& program, CallCosts& costs) {
+  ProgramCosts known(program, costs);
+  std::vector<Seconds> works;
+  works.reserve(program.groups.size());
+  for (const RankGroup& group : program.groups) {
+    Seconds work{};
+    for (const ProgramOp& op : group.ops) {
+      work += op.compute;
+      for (const ProgramCall& call : op.inner) {
+        work += call.count * std::max(Seconds{}, known.of(call).alone - call.beside);
+      }
+    }
+    works.push_back(work);
+  }
+  return works;
+}
+
 void slow_down(CallProgram& program, const Straggler& straggler) {
   for (RankGroup& group : program.groups) {
     if (std::find(group.ranks.begin(), group.ranks.end(), straggler.rank) == group.ranks.end()) {
@@ -186,6 +204,12 @@ Seconds kernels_of_microbatch(const TrainingSetup& setup, const KernelTimes& ker
   const auto layers = static_cast<double>(setup.model.layers);
   return layers / static_cast<double>(setup.pipeline) *
          (layer.all.forward + layer.all.backward + again);
+}
+
+Seconds pipeline_bubble(const TrainingSetup& setup, const KernelTimes& kernels) {
+  const double others =
+      static_cast<double>(setup.pipeline - 1) / static_cast<double>(setup.interleave);
+  return others * kernels_of_microbatch(setup, kernels);
 }
 
 Rank gpus_of_node(const MachineCalls& calls) {
@@ -254,6 +278,19 @@ void StepMachine::complete(StepPrediction& step, const TrainingSetup& setup) con
   step.utilisation = step.tokens_per_second *
                      flops_per_token(setup.model, setup.tokens_sequence()) /
                      flops_of(setup.ranks());
+}
+
+Seconds StepMachine::least_time(const TrainingSetup& setup) {
+  const std::int64_t all = setup.microbatches();
+  const std::int64_t some = std::min(all, setup.pipeline);
+  const std::vector<Seconds> fewer = work_of_groups(faulty_program(setup, some), costs_);
+  const std::vector<Seconds> more = work_of_groups(faulty_program(setup, 2 * some), costs_);
+  const double turns = static_cast<double>(all - some) / static_cast<double>(some);
+  Seconds longest{};
+  for (std::size_t i = 0; i < fewer.size(); ++i) {
+    longest = std::max(longest, fewer[i] + turns * (more[i] - fewer[i]));
+  }
+  return longest + pipeline_bubble(setup, kinds_.back());
 }
 
 StepPrediction StepMachine::predict(const TrainingSetup& setup,
