@@ -51,9 +51,10 @@ Seconds time_to_begin(const CallCompiler& compiler, const Prediction& prediction
          cost.issue_of(collective, compiler.ranks());
 }
 
-}  // namespace
-
-Seconds plain_course(const CallCompiler& compiler, const Prediction& prediction, Bytes message) {
+/// The plain course where a hop crosses the latencies of the call's own bound, or `way` if that is
+/// more.
+Seconds course_along(const CallCompiler& compiler, const Prediction& prediction, Bytes message,
+                     Seconds way) {
   const Calibration& cost = compiler.cost();
   const double ranks = compiler.ranks();
   // Of fewer elements for each rank, that they are whole counts for more than how many they are.
@@ -65,19 +66,26 @@ Seconds plain_course(const CallCompiler& compiler, const Prediction& prediction,
   const auto bytes = static_cast<double>(prediction.size.count);
   const double messages =
       message.count > 0 ? std::ceil(bytes / static_cast<double>(message.count)) : 1;
-  const Seconds hop =
-      std::max(bounds.latency, farthest_way(compiler)) + dearest_hop(cost, prediction.protocol);
+  const Seconds hop = std::max(bounds.latency, way) + dearest_hop(cost, prediction.protocol);
   return time_to_begin(compiler, prediction) + times * bounds.bandwidth +
          Seconds{times * seconds_of_thread_block(cost, prediction.protocol, bytes)} +
          (2 * ranks + 2 * messages) * hop;
 }
 
+}  // namespace
+
+Seconds plain_course(const CallCompiler& compiler, const Prediction& prediction, Bytes message) {
+  return course_along(compiler, prediction, message, farthest_way(compiler));
+}
+
 void check_not_far_above(const CallCompiler& compiler, const Prediction& prediction,
                          Bytes message) {
-  // Two parts of the plain course. The others need the machine's latencies, which are found only
-  // for a call far above these two.
+  // Parts of the plain course. The machine's latencies, and then its farthest way, are found only
+  // for a call far above the parts before.
   const Seconds least = time_to_begin(compiler, prediction) + prediction.bounds.bandwidth;
   if (prediction.time <= far_above * least || !compiler.spec().faults.empty()) return;
+  const Seconds near = course_along(compiler, prediction, message, Seconds{});
+  if (prediction.time <= far_above * near) return;
   const Seconds most = far_above * plain_course(compiler, prediction, message);
   if (prediction.time <= most) return;
   throw std::logic_error(fmt::format(

@@ -34,7 +34,7 @@ std::uint32_t kind_of_node(const Topology& topology, DeviceId gpu) {
 
 bool in_whole_elements(Collective collective) {
   return collective == Collective::all_gather || collective == Collective::reduce_scatter ||
-         collective == Collective::all_to_all;
+         collective == Collective::all_to_all || collective == Collective::scatter;
 }
 
 /// A size that every rank has a whole number of elements of.
@@ -55,15 +55,20 @@ bool is_prefix(const MachineCalls& calls) {
 }  // namespace
 
 const CallCost& ProgramCosts::of(const ProgramCall& call) {
-  const ProgramCallKind kind =
-      call.kind == ProgramCallKind::receive ? ProgramCallKind::send : call.kind;
-  const std::tuple key{call.communicator, kind, call.bytes.count, call.root};
-  auto found = known_.find(key);
-  if (found == known_.end()) {
-    found =
-        known_.emplace(key, costs_.cost_of(program_.communicators[call.communicator], call)).first;
+  const std::tuple key{call.communicator, call.kind, call.bytes.count, call.root, call.peer};
+  const auto [found, added] = known_.try_emplace(key);
+  if (!added) return found->second;
+  const ProgramCommunicator& communicator = program_.communicators[call.communicator];
+  if (!is_message(call.kind) || communicator.ranks.size() <= 2) {
+    return found->second = costs_.cost_of(communicator, call);
   }
-  return found->second;
+  ProgramCommunicator ends = communicator;
+  ends.ranks = {communicator.ranks[call.root],
+                communicator.ranks[place_of_group(program_, call.communicator, call.peer)]};
+  ends.instances.clear();
+  ProgramCall message = call;
+  message.root = 0;
+  return found->second = costs_.cost_of(ends, message);
 }
 
 MachineCallCosts::MachineCallCosts(MachineCalls calls)
@@ -201,18 +206,19 @@ Predictor& MachineCallCosts::predictor(const ProgramCommunicator& communicator,
   return *known;
 }
 
-void MachineCallCosts::add_traffic(const ProgramCommunicator& communicator, ProgramCallKind kind,
+void MachineCallCosts::add_traffic(const ProgramCommunicator& communicator, const ProgramCall& call,
                                    Bytes bytes, CallCost& cost) {
   const double work = (cost.alone - cost.latency).value;
   if (work <= 0) return;
   const auto ranks = static_cast<Rank>(communicator.ranks.size());
-  const double moved = busbw_factor(collective_of(kind), ranks) * static_cast<double>(bytes.count);
+  const double moved =
+      busbw_factor(collective_of(call.kind), ranks) * static_cast<double>(bytes.count);
   NodeTraffic own;
-  add_node_traffic(communicator.ranks, kind, moved, own);
+  add_node_traffic(communicator.ranks, call, moved, own);
   if (own.empty()) return;
   NodeTraffic all;
   for (const std::vector<Rank>& each : equal_communicators(communicator)) {
-    add_node_traffic(each, kind, moved, all);
+    add_node_traffic(each, call, moved, all);
   }
   // One of them has met the cables already, by itself. Equal communicators call at the same time:
   // NICs, and cables between switches, carry all of them.
@@ -223,8 +229,8 @@ void MachineCallCosts::add_traffic(const ProgramCommunicator& communicator, Prog
 }
 
 /// What goes from node to node: each rank sends so much, to the next one, as rings do, or to all
-/// others.
-void MachineCallCosts::add_node_traffic(const std::vector<Rank>& ranks, ProgramCallKind kind,
+/// others; of a message its root alone.
+void MachineCallCosts::add_node_traffic(const std::vector<Rank>& ranks, const ProgramCall& call,
                                         double moved, NodeTraffic& traffic) const {
   std::vector<std::pair<std::uint32_t, double>> nodes;  // and how many ranks are there
   for (const DeviceId gpu : gpus_of(calls_, ranks)) {
@@ -235,7 +241,13 @@ void MachineCallCosts::add_node_traffic(const std::vector<Rank>& ranks, ProgramC
     ++nodes.back().second;
   }
   if (nodes.size() < 2) return;
-  const bool to_all = kind == ProgramCallKind::all_to_all;
+  if (is_message(call.kind)) {
+    const std::int32_t sender = calls_.topology->node_of(calls_.gpus.at(ranks[call.root]));
+    const std::size_t from = nodes.front().first == static_cast<std::uint32_t>(sender) ? 0 : 1;
+    traffic[{nodes[from].first, nodes[1 - from].first}] += moved;
+    return;
+  }
+  const bool to_all = call.kind == ProgramCallKind::all_to_all;
   const auto others = static_cast<double>(ranks.size() - 1);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!to_all) traffic[{nodes[i].first, nodes[(i + 1) % nodes.size()].first}] += moved;
@@ -307,7 +319,7 @@ CallCost MachineCallCosts::cost_of_shape(const ProgramCommunicator& communicator
   const Bytes few{small_bytes_per_rank * static_cast<std::int64_t>(communicator.ranks.size())};
   const Seconds latency = predict.predict(whole_size(collective_of(call.kind), few, 1)).time;
   CallCost cost{whole.time, std::min(latency, whole.time), 0, whole.channels};
-  add_traffic(communicator, call.kind, size, cost);
+  add_traffic(communicator, call, size, cost);
   known_[key] = cost;
   return cost;
 }
@@ -315,7 +327,9 @@ CallCost MachineCallCosts::cost_of_shape(const ProgramCommunicator& communicator
 CallCost MachineCallCosts::cost_of(const ProgramCommunicator& communicator,
                                    const ProgramCall& call) {
   if (communicator.ranks.size() < 2) return {};
-  const Bytes size = whole_size(collective_of(call.kind), call.bytes, communicator.ranks.size());
+  // Of what a scatter's root has, its other rank gets half.
+  const Bytes bytes{(is_message(call.kind) ? 2 : 1) * call.bytes.count};
+  const Bytes size = whole_size(collective_of(call.kind), bytes, communicator.ranks.size());
   CallCost cost = cost_of_shape(communicator, call, size);
   cost.in_node = number_in_node(communicator, call, size);
   return cost;

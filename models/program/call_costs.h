@@ -57,7 +57,8 @@ class ProgramCosts {
  private:
   const CallProgram& program_;
   CallCosts& costs_;
-  std::map<std::tuple<std::uint32_t, ProgramCallKind, std::int64_t, Rank>, CallCost> known_;
+  std::map<std::tuple<std::uint32_t, ProgramCallKind, std::int64_t, Rank, std::uint32_t>, CallCost>
+      known_;
 };
 
 /// How calls on a machine are predicted.
@@ -99,9 +100,9 @@ class MachineCallCosts : public CallCosts {
                                               const ProgramCall& call, Bytes size);
   CallCost cost_of_shape(const ProgramCommunicator& communicator, const ProgramCall& call,
                          Bytes size);
-  void add_traffic(const ProgramCommunicator& communicator, ProgramCallKind kind, Bytes bytes,
+  void add_traffic(const ProgramCommunicator& communicator, const ProgramCall& call, Bytes bytes,
                    CallCost& cost);
-  void add_node_traffic(const std::vector<Rank>& ranks, ProgramCallKind kind, double moved,
+  void add_node_traffic(const std::vector<Rank>& ranks, const ProgramCall& call, double moved,
                         NodeTraffic& traffic) const;
   std::vector<std::vector<Rank>> equal_communicators(const ProgramCommunicator& communicator) const;
 

@@ -11,10 +11,6 @@ namespace collsim {
 
 namespace {
 
-bool is_message(const ProgramCall& call) {
-  return call.kind == ProgramCallKind::send || call.kind == ProgramCallKind::receive;
-}
-
 std::string in_words(const ProgramCall& call) {
   std::string text = fmt::format("{} of {}", to_string(call.kind), to_string(call.bytes));
   if (call.root > 0) text += fmt::format(" from root {}", call.root);
@@ -37,7 +33,7 @@ CallMeetings::CallMeetings(const CallProgram& program)
     : program_(program), collectives_(program.communicators.size()) {}
 
 std::optional<MeetingCall> CallMeetings::arrive(RunningOp at, const ProgramCall& call) {
-  return is_message(call) ? arrive_at_message(at, call) : arrive_at_collective(at, call);
+  return is_message(call.kind) ? arrive_at_message(at, call) : arrive_at_collective(at, call);
 }
 
 std::optional<MeetingCall> CallMeetings::arrive_at_message(RunningOp at, const ProgramCall& call) {
@@ -53,6 +49,9 @@ std::optional<MeetingCall> CallMeetings::arrive_at_message(RunningOp at, const P
   others.pop_front();
   met.arrived.push_back(at);
   met.call.bytes = std::max(met.call.bytes, call.bytes);
+  met.call.kind = ProgramCallKind::send;
+  met.call.peer = sends ? call.peer : at.group;
+  met.call.root = place_of_group(program_, call.communicator, sends ? at.group : call.peer);
   return met;
 }
 
@@ -111,7 +110,7 @@ std::vector<MeetingCall> CallMeetings::leave(std::uint32_t communicator) {
 
 std::vector<std::uint32_t> CallMeetings::waited_for(std::uint32_t group,
                                                     const ProgramCall& call) const {
-  if (is_message(call)) {
+  if (is_message(call.kind)) {
     const bool sends = call.kind == ProgramCallKind::send;
     const MessageKey key{call.communicator, sends ? group : call.peer, sends ? call.peer : group};
     const auto& all = sends ? sends_ : receives_;

@@ -59,13 +59,20 @@ Collective collective_of(ProgramCallKind kind) {
     case ProgramCallKind::receive:
       break;
   }
-  return Collective::send_recv;
+  return Collective::scatter;
 }
 
 Rank ranks_of(const CallProgram& program) {
   std::size_t ranks = 0;
   for (const RankGroup& group : program.groups) ranks += group.ranks.size();
   return static_cast<Rank>(ranks);
+}
+
+Rank place_of_group(const CallProgram& program, std::uint32_t communicator, std::uint32_t group) {
+  const std::vector<Rank>& own = program.groups[group].ranks;
+  const std::vector<Rank>& all = program.communicators[communicator].ranks;
+  const auto found = std::find_first_of(all.begin(), all.end(), own.begin(), own.end());
+  return found == all.end() ? 0 : static_cast<Rank>(found - all.begin());
 }
 
 void launch_calls_apart(CallProgram& program, Seconds launch) {

@@ -31,8 +31,14 @@ std::string_view to_string(ProgramCallKind kind);
 std::optional<ProgramCallKind> find_program_call(std::string_view name);
 /// The names of all kinds, with commas between them, for messages.
 std::string program_call_names();
-/// What is planned for the call: a send is half an exchange, so it counts as send_recv.
+/// What is planned for the call: a message goes one way, as from a scatter's root to its only
+/// other rank.
 Collective collective_of(ProgramCallKind kind);
+
+/// Whether it is a send or a receive.
+constexpr bool is_message(ProgramCallKind kind) {
+  return kind == ProgramCallKind::send || kind == ProgramCallKind::receive;
+}
 
 /// More channels than any release of NCCL gives a call; far more is a mistake.
 inline constexpr std::uint32_t max_program_channels = 1024;
@@ -42,14 +48,16 @@ struct ProgramCall {
   std::uint32_t communicator = 0;
   ProgramCallKind kind = ProgramCallKind::all_reduce;
   Bytes bytes;
-  std::uint32_t peer = 0;   ///< of a send or a receive: the group at its other end
+  std::uint32_t peer = 0;   ///< of a message: the group at its other end
   std::uint32_t count = 1;  ///< that many in a row, of an op's `inner` calls
   /// Channels that it had when the program was measured (`CallProgram::measured`); 0: not known.
   std::uint32_t channels = 0;
   /// The time of the kernels beside one of an op's `inner` calls, without it: a part of the op's
   /// `compute`.
   Seconds beside{};
-  Rank root = 0;  ///< of a broadcast or a reduce: its place in the communicator
+  /// Of a broadcast or a reduce, and of a message that has met (CallMeetings) who sends: its place
+  /// in the communicator.
+  Rank root = 0;
   /// Which of CallProgram::moved it moves; nothing where only its size is known.
   std::optional<std::uint32_t> moved{};
 
@@ -132,6 +140,8 @@ struct CallProgram {
 
 /// How many ranks it has.
 Rank ranks_of(const CallProgram& program);
+/// The place in a communicator of the first rank that it has of a group; 0 if it has none.
+Rank place_of_group(const CallProgram& program, std::uint32_t communicator, std::uint32_t group);
 
 /// What a host takes to launch a call outside a CUDA graph: NCCL's small all-reduces on two
 /// communicators of two H200 begin so long after each other.

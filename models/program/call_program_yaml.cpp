@@ -63,7 +63,7 @@ constexpr auto group_keys = std::to_array<std::string_view>({"ranks", "holds", "
 /// Calls that change no number.
 bool can_move_slices(ProgramCallKind kind) {
   return kind == ProgramCallKind::broadcast || kind == ProgramCallKind::all_gather ||
-         kind == ProgramCallKind::send || kind == ProgramCallKind::receive;
+         is_message(kind);
 }
 
 /// The call that a mapping names, by the only such key that it has.
@@ -237,7 +237,7 @@ void ProgramReader::read_peer(const YamlMapping& keys, std::uint32_t group,
   }
   const auto root = keys.find("root");
   if (!root) return;
-  if (!has_root(collective_of(call.kind))) {
+  if (is_message(call.kind) || !has_root(collective_of(call.kind))) {
     root->fail(fmt::format("{} has no root", to_string(call.kind)), "broadcast or reduce");
   }
   call.root = static_cast<Rank>(root->integer(0, std::ssize(communicator.ranks) - 1));

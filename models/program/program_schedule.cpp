@@ -241,8 +241,7 @@ double ProgramRun::kernel_end(std::uint32_t group) const {
 void ProgramRun::meet(const MeetingCall& met) {
   FlowingItem item;
   item.is_call = true;
-  item.is_collective =
-      met.call.kind != ProgramCallKind::send && met.call.kind != ProgramCallKind::receive;
+  item.is_collective = !is_message(met.call.kind);
   item.cost = costs_.of(met.call);
   item.communicator = met.call.communicator;
   item.measured_channels = met.call.channels;

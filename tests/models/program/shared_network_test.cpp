@@ -9,6 +9,8 @@
 
 #include "models/call/rank_gpus.h"
 #include "models/program/call_costs.h"
+#include "models/program/call_program_yaml.h"
+#include "models/program/program_schedule.h"
 #include "tools/collsim/request/change.h"
 
 namespace collsim {
@@ -83,6 +85,54 @@ TEST(MachineCallCosts, of_groups_on_one_leaf_feel_no_fabric) {
       };
       EXPECT_NEAR(time(4), time(1), 0.01 * time(1)) << per_node << " GPUs of a node";
     }
+  }
+}
+
+enum class Beside { nothing, same_way, other_way };
+
+/// How long a message of 256 MiB from a machine's first GPU to another one takes, beside one as
+/// large between the same two.
+double time_of_message(const Topology& topology, Rank other, Beside beside) {
+  const bool back = beside == Beside::other_way;
+  const auto op = [&](std::string_view first, std::string_view second) {
+    return fmt::format("[ {{ calls: [ {}{} ] }} ]", first,
+                       beside == Beside::nothing ? "" : fmt::format(", {}", second));
+  };
+  const std::string text = fmt::format(
+      "collsim: program/1\nranks: 2\ncommunicators: {{ one: [0, 1], two: [0, 1] }}\ngroups:\n"
+      "  a: {{ ranks: 0, ops: {} }}\n  b: {{ ranks: 1, ops: {} }}\n",
+      op("{ send: 256 MiB, on: one, to: b }",
+         back ? "{ receive: 256 MiB, on: two, from: b }" : "{ send: 256 MiB, on: two, to: b }"),
+      op("{ receive: 256 MiB, on: one, from: a }",
+         back ? "{ send: 256 MiB, on: two, to: a }" : "{ receive: 256 MiB, on: two, from: a }"));
+  const auto gpus = topology.gpus();
+  MachineCallCosts costs({&topology, {gpus[0], gpus[other]}, {}, false, {}});
+  return schedule_program(read_call_program(read_yaml({"program.yaml", text}, "program")), costs)
+      .time.value;
+}
+
+// Measured on two H200: a message of 512 MiB takes 1465 us, one each way at once 1526 us
+// (recordings/steps/roots-h200x2.tsv). Links carry as much each way, inside nodes and between them;
+// two messages that go the same way share one.
+TEST(MachineCallCosts, of_messages_both_ways_are_those_of_one) {
+  struct Pair {
+    const char* machine;
+    std::uint32_t nodes;
+    Rank other;
+  };
+  for (const Pair& pair :
+       {Pair{"hgx-h200-2", 1, 1}, Pair{"hgx-h200", 1, 5}, Pair{"dgx-a100", 1, 3},
+        Pair{"dgx-b200", 1, 7}, Pair{"dgx-1-v100", 1, 1}, Pair{"a100-mesh-4", 1, 2},
+        Pair{"gb200-nvl72", 1, 40}, Pair{"dgx-h100", 2, 8}, Pair{"dgx-a100", 4, 27},
+        Pair{"gh200-4", 2, 4}}) {
+    const Topology topology = compose(load_parts(pair.machine), pair.nodes);
+    const double alone = time_of_message(topology, pair.other, Beside::nothing);
+    EXPECT_NEAR(time_of_message(topology, pair.other, Beside::other_way), alone, 0.1 * alone)
+        << pair.machine << ", GPU " << pair.other;
+    if (pair.nodes > 1) continue;  // there a call takes of all NICs of its node what it fills
+    // A message alone does not quite fill a port of Blackwell.
+    EXPECT_NEAR(time_of_message(topology, pair.other, Beside::same_way), 1.9 * alone, 0.15 * alone)
+        << pair.machine << ", GPU " << pair.other;
   }
 }
 

@@ -26,9 +26,10 @@ constexpr std::array<std::int64_t, 3> interleaves{1, 2, 4};
 /// A time that no step of the layout beats: its kernels, and the bubble until the last stage begins
 /// and after it ends, without any communication.
 double time_of_kernels(const TrainingSetup& setup, const KernelTimes& kernels) {
-  const Seconds kernel_times =
+  const Seconds works =
       static_cast<double>(setup.microbatches()) * kernels_of_microbatch(setup, kernels);
-  return (kernel_times + pipeline_bubble(setup, kernels)).value;
+  const auto others = static_cast<double>(setup.pipeline - 1);
+  return (works + others * least_of_chunk(setup, kernels)).value;
 }
 
 /// The batch that replicas divide next to the one that is asked for, on either side.

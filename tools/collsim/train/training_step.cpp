@@ -206,10 +206,10 @@ Seconds kernels_of_microbatch(const TrainingSetup& setup, const KernelTimes& ker
          (layer.all.forward + layer.all.backward + again);
 }
 
-Seconds pipeline_bubble(const TrainingSetup& setup, const KernelTimes& kernels) {
-  const double others =
-      static_cast<double>(setup.pipeline - 1) / static_cast<double>(setup.interleave);
-  return others * kernels_of_microbatch(setup, kernels);
+Seconds least_of_chunk(const TrainingSetup& setup, const KernelTimes& kernels) {
+  const std::int64_t least = setup.model.layers / setup.pipeline * setup.pipeline;
+  const double share = static_cast<double>(least) / static_cast<double>(setup.model.layers);
+  return share / static_cast<double>(setup.interleave) * kernels_of_microbatch(setup, kernels);
 }
 
 Rank gpus_of_node(const MachineCalls& calls) {
@@ -280,17 +280,23 @@ void StepMachine::complete(StepPrediction& step, const TrainingSetup& setup) con
                      flops_of(setup.ranks());
 }
 
+/// A stage has nothing to do until its first microbatch has come through those before it, and while
+/// its last one goes back through them; what it does once a step, for its optimizer, may fill that.
 Seconds StepMachine::least_time(const TrainingSetup& setup) {
   const std::int64_t all = setup.microbatches();
   const std::int64_t some = std::min(all, setup.pipeline);
   const std::vector<Seconds> fewer = work_of_groups(faulty_program(setup, some), costs_);
   const std::vector<Seconds> more = work_of_groups(faulty_program(setup, 2 * some), costs_);
-  const double turns = static_cast<double>(all - some) / static_cast<double>(some);
+  const double turns = static_cast<double>(all) / static_cast<double>(some);
+  const Seconds of_chunk = least_of_chunk(setup, kinds_.back());
   Seconds longest{};
-  for (std::size_t i = 0; i < fewer.size(); ++i) {
-    longest = std::max(longest, fewer[i] + turns * (more[i] - fewer[i]));
+  for (std::size_t stage = 0; stage < fewer.size(); ++stage) {
+    const Seconds turn = more[stage] - fewer[stage];
+    const Seconds once = fewer[stage] - turn;
+    const Seconds idle = static_cast<double>(stage) * of_chunk;
+    longest = std::max(longest, turns * turn + std::max(once, idle));
   }
-  return longest + pipeline_bubble(setup, kinds_.back());
+  return longest;
 }
 
 StepPrediction StepMachine::predict(const TrainingSetup& setup,

@@ -40,9 +40,8 @@ struct ReplicaShare {
 /// What the kernels of one microbatch take on a pipeline stage, without any communication.
 Seconds kernels_of_microbatch(const TrainingSetup& setup, const KernelTimes& kernels);
 
-/// How long a pipeline stage has nothing to do, at least: until its first microbatch has come
-/// through the stages before it, and its last one through those behind it.
-Seconds pipeline_bubble(const TrainingSetup& setup, const KernelTimes& kernels);
+/// What a microbatch takes in the kernels of one chunk of the smallest pipeline stage.
+Seconds least_of_chunk(const TrainingSetup& setup, const KernelTimes& kernels);
 
 /// Lists replicas and their microbatches: "8 x 19 on A100, 8 x 45 on H100". Empty for none.
 std::string to_string(const std::vector<ReplicaShare>& shares);
@@ -92,8 +91,8 @@ class StepMachine {
   /// that is no quicker, all replicas are alike, ranks meet in every microbatch (ZeRO 2 and 3,
   /// experts on several ranks), a replica would have none, or the machine has faults.
   StepPrediction predict_by_speed(const TrainingSetup& setup);
-  /// A time that no step of the layout beats: the kernels of its busiest stage with the calls
-  /// between them, each alone, and the bubble.
+  /// A time that no step of the layout beats: the kernels of a stage with the calls between them,
+  /// each alone, and how long it has nothing to do.
   Seconds least_time(const TrainingSetup& setup);
   /// The program and its schedule, with the microbatches of the setup or fewer.
   ProgramSchedule schedule(const CallProgram& program);
