@@ -70,7 +70,7 @@ struct DiagnosedSize {
 /// them apart, and other ways of the first one: in another place, or on another machine than was
 /// guessed.
 struct CauseGroup {
-  std::vector<FittedCause> causes;  ///< of those that predict the same the likeliest beforehand first
+  std::vector<FittedCause> causes;  ///< of those alike the likeliest beforehand first
   double likelihood = 0;            ///< among all groups and what is none of them
 };
 

@@ -50,8 +50,8 @@ double prior_of(const FittedCause& cause);
 /// What causes are sorted by: the likelihood, the cause's weight, and less for a fitted value.
 double score_of(const FittedCause& cause);
 
-/// How likely something unknown acts beside the cause, as a share of the cause's own likelihood: the
-/// more the cause leaves of the times, and as likely as the cause alone from 30 % on.
+/// How likely something unknown acts beside the cause, as a share of the cause's own likelihood:
+/// the more the cause leaves of the times, and as likely as the cause alone from 30 % on.
 double share_of_unknown(const FittedCause& cause);
 
 /// The root mean square of log(measured / predicted) without the quarter that is farthest off

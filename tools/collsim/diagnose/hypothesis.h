@@ -57,7 +57,7 @@ struct Hypothesis {
   CauseSigns signs{};        ///< in logs and settings
   std::string beside{};      ///< of a fault beside a question, that fault
 
-  /// What is wrong, whatever was guessed wrongly of the machine; of a question itself, the question.
+  /// What is wrong, whatever was guessed wrongly of the machine; of a question, the question.
   const std::string& fault() const { return beside.empty() ? cause : beside; }
 };
 

@@ -239,8 +239,8 @@ double log_density(std::span<const double> residuals, std::span<const ResidualPl
 }
 
 /// Of the machines in docs/accuracy.md that nothing was fitted to, a fifth are off by less than a
-/// third of their class's median from 16 MiB on, and a twelfth by less than a tenth of it. Errors of
-/// one width would have 18 % and 5 % there: what is left is narrower.
+/// third of their class's median from 16 MiB on, and a twelfth by less than a tenth of it. Errors
+/// of one width would have 18 % and 5 % there: what is left is narrower.
 struct Width {
   double times = 1;  ///< as wide as the class
   double weight = 1;

@@ -273,7 +273,7 @@ Ruling judge(Verdict of_sizes, bool is_slow, const Posterior& posterior) {
   if (fine > even && !posterior.causes.empty() &&
       posterior.causes.front().likelihood >= posterior.none) {
     const FittedCause& first = posterior.causes.front().causes.front();
-    if (first.hypothesis.is_question && first.residual < unexplained_residual) {
+    if (first.hypothesis.is_question) {  // what it leaves of the times counts for `none`
       return {Verdict::healthy,
               fmt::format("as it should be if {}; {}", describe(first.hypothesis, first.value),
                           first.hypothesis.check)};
