@@ -87,8 +87,8 @@ TEST(Spread, of_small_calls_raises_no_alarm_below_two_and_a_half_times) {
               std::log(2.5), 1e-9);
 }
 
-// One residual r with variance v: v^(-1/2) (1 + r^2 / (5 v))^-3, of 0.67 times the class's width,
-// 0.2 times a third, 0.1 times a tenth and 0.03 times 0.03 of it; a fitted number takes the width
+// One residual r with variance v: v^(-1/2) (1 + r^2 / (5 v))^-3, of 0.95 times the class's width,
+// 0.01 times a third, 0.03 times a tenth and 0.01 times 0.03 of it; a fitted number takes the width
 // as a factor.
 TEST(LogLikelihood, of_one_residual) {
   const Spread spread = simple_spread();
@@ -99,12 +99,12 @@ TEST(LogLikelihood, of_one_residual) {
     return std::pow(variance, -0.5) * std::pow(1 + 0.09 / (5 * variance), -3);
   };
   EXPECT_NEAR(log_likelihood(residuals, places, spread),
-              std::log(0.67 * density(1) + 0.2 * density(1.0 / 3) + 0.1 * density(0.1) +
-                       0.03 * density(0.03)),
+              std::log(0.95 * density(1) + 0.01 * density(1.0 / 3) + 0.03 * density(0.1) +
+                       0.01 * density(0.03)),
               1e-9);
   EXPECT_NEAR(log_likelihood(residuals, places, spread, 1),
-              std::log(0.67 * density(1) + 0.2 / 3 * density(1.0 / 3) + 0.01 * density(0.1) +
-                       0.0009 * density(0.03)),
+              std::log(0.95 * density(1) + 0.01 / 3 * density(1.0 / 3) + 0.003 * density(0.1) +
+                       0.0003 * density(0.03)),
               1e-9);
 }
 
