@@ -131,11 +131,7 @@ Hypothesis joined(const FittedCause& one, const FittedCause& other, double value
       [a, b, value, other_value](double) { return both(a.change(value), b.change(other_value)); }};
   two.weight = rarer * a.weight * b.weight;
   // A machine that was guessed wrongly has a fault as often as one that was guessed rightly.
-  if (a.is_question || b.is_question) {
-    const Hypothesis& fault = a.is_question ? b : a;
-    two.weight = fault.weight;
-    two.beside = fault.cause;
-  }
+  if (a.is_question || b.is_question) two.weight = a.is_question ? b.weight : a.weight;
   two.more_numbers = fitted_numbers(a) + fitted_numbers(b);
   two.place_share = a.place_share * b.place_share;
   two.destroys = a.destroys || b.destroys;

@@ -66,11 +66,9 @@ struct DiagnosedSize {
   double excess() const;
 };
 
-/// One answer: causes that predict the same for every measured size, so that the log cannot tell
-/// them apart, and other ways of the first one: in another place, or on another machine than was
-/// guessed.
+/// Causes that predict the same for every measured size, so that the log cannot tell them apart.
 struct CauseGroup {
-  std::vector<FittedCause> causes;  ///< of those alike the likeliest beforehand first
+  std::vector<FittedCause> causes;  ///< the likeliest beforehand first
   double likelihood = 0;            ///< among all groups and what is none of them
 };
 
@@ -164,8 +162,7 @@ struct OtherScores {
   double none = 0;     ///< something unknown is
 };
 
-/// Puts causes that predict the same into one group, and groups of one fault into one answer, each
-/// as likely as all of its causes. The likeliest first.
+/// Puts causes that predict the same into one group, the likeliest group first.
 Posterior posterior_of(std::vector<FittedCause> causes, const OtherScores& others);
 
 /// A verdict, and why where no size says it.

@@ -153,9 +153,7 @@ class Catalogue {
         topology_(compiler.topology()),
         call_(call),
         guesses_nics_(guesses_nics),
-        is_large_(share_of_effort(call.ranks) < 1.0 / 8),
-        used_(used_links(compiler, is_large_ ? std::vector{Bytes{64 << 20}}
-                                             : std::vector{Bytes{64 << 10}, Bytes{64 << 20}})),
+        used_(used_links(compiler, {Bytes{64 << 10}, Bytes{64 << 20}})),
         rows_(load_causes()) {}
 
   std::vector<Hypothesis> take() && {
@@ -196,8 +194,8 @@ class Catalogue {
         return change;
       });
       // Beside a share of what links carry: what such hosts have had, which is slower for all
-      // sizes. Of 1,440 GPUs it takes a third of the time of all causes.
-      if (!used_.nvlinks.empty() && !is_large_) {
+      // sizes.
+      if (!used_.nvlinks.empty()) {
         Hypothesis& measured = add("p2p-disabled", [off](double) {
           return Deviation{off, {}, false, true};
         });
@@ -454,7 +452,6 @@ class Catalogue {
   const Topology& topology_;
   const RecordedCall& call_;
   bool guesses_nics_;
-  bool is_large_;  // so that plans and estimates take long
   UsedLinks used_;
   std::vector<CauseRow> rows_;
   std::vector<Hypothesis> all_;

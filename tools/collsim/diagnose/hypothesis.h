@@ -55,10 +55,6 @@ struct Hypothesis {
   bool is_question = false;  ///< whether it is no fault, but another machine than was guessed
   int more_numbers = 0;      ///< that were fitted beside `parameter`
   CauseSigns signs{};        ///< in logs and settings
-  std::string beside{};      ///< of a fault beside a question, that fault
-
-  /// What is wrong, whatever was guessed wrongly of the machine; of a question, the question.
-  const std::string& fault() const { return beside.empty() ? cause : beside; }
 };
 
 /// Whether the log shows a cause: it has that weight, of which a rare cause has a tenth.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -82,12 +83,12 @@ class Signs {
     return {};
   }
 
-  /// The number that a cause has, where the log says it: NICs after `NET/IB : Using`, channels.
-  /// Nothing where it is no fewer than the machine has.
+  /// The number that a cause has, where the log says it: NICs after `NET/IB : Using` or of
+  /// NCCL_IB_HCA, channels. Nothing where it is no fewer than the machine has.
   std::optional<double> count_shown(const Hypothesis& hypothesis) const {
     std::size_t count = 0;
     if (hypothesis.signs.counts == "nics") {
-      count = facts_.nics.size();
+      count = facts_.nics.empty() ? nics_named() : facts_.nics.size();
     } else if (hypothesis.signs.counts == "channels") {
       count = facts_.channels;
     }
@@ -115,6 +116,22 @@ class Signs {
   }
 
  private:
+  /// How many NICs NCCL_IB_HCA names; 0 where it excludes some, or gives what several names begin
+  /// with.
+  std::size_t nics_named() const {
+    const std::string list = value_of("NCCL_IB_HCA");
+    std::size_t count = 0;
+    for (std::string_view name : split_lines(list, ',')) {
+      name = name.substr(0, name.find(':'));
+      const bool is_driver = name == "mlx4" || name == "mlx5";  // all of its NICs
+      const bool is_one = !name.empty() && name.front() != '^' && !is_driver &&
+                          std::isdigit(static_cast<unsigned char>(name.back())) != 0;
+      if (!is_one) return 0;
+      ++count;
+    }
+    return count;
+  }
+
   std::string value_of(const std::string& name) const {
     const auto found = settings_.find(name);
     return found == settings_.end() ? std::string() : lower_case(found->second);

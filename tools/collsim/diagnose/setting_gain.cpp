@@ -14,17 +14,11 @@ namespace collsim {
 namespace {
 
 /// Settings that change how fast a call is, and that people copy from others.
-constexpr std::array<std::string_view, 12> settings{"NCCL_IB_HCA",
-                                                    "NCCL_ALGO",
-                                                    "NCCL_PROTO",
-                                                    "NCCL_CROSS_NIC",
-                                                    "NCCL_NVLS_ENABLE",
-                                                    "NCCL_MAX_NCHANNELS",
-                                                    "NCCL_MAX_CTAS",
-                                                    "NCCL_MIN_NCHANNELS",
-                                                    "NCCL_BUFFSIZE",
-                                                    "NCCL_P2P_LEVEL",
-                                                    "NCCL_P2P_NET_CHUNKSIZE",
+constexpr std::array<std::string_view, 11> settings{"NCCL_ALGO",          "NCCL_PROTO",
+                                                    "NCCL_CROSS_NIC",     "NCCL_NVLS_ENABLE",
+                                                    "NCCL_MAX_NCHANNELS", "NCCL_MAX_CTAS",
+                                                    "NCCL_MIN_NCHANNELS", "NCCL_BUFFSIZE",
+                                                    "NCCL_P2P_LEVEL",     "NCCL_P2P_NET_CHUNKSIZE",
                                                     "NCCL_PXN_DISABLE"};
 
 constexpr double worth_saying = 1.1;
