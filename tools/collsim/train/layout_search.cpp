@@ -29,7 +29,7 @@ double time_of_kernels(const TrainingSetup& setup, const KernelTimes& kernels) {
   const Seconds works =
       static_cast<double>(setup.microbatches()) * kernels_of_microbatch(setup, kernels);
   const auto others = static_cast<double>(setup.pipeline - 1);
-  return (works + others * least_of_chunk(setup, kernels)).value;
+  return (works + others * min_chunk_time(setup, kernels)).value;
 }
 
 /// The batch that replicas divide next to the one that is asked for, on either side.

@@ -206,7 +206,7 @@ Seconds kernels_of_microbatch(const TrainingSetup& setup, const KernelTimes& ker
          (layer.all.forward + layer.all.backward + again);
 }
 
-Seconds least_of_chunk(const TrainingSetup& setup, const KernelTimes& kernels) {
+Seconds min_chunk_time(const TrainingSetup& setup, const KernelTimes& kernels) {
   const std::int64_t least = setup.model.layers / setup.pipeline * setup.pipeline;
   const double share = static_cast<double>(least) / static_cast<double>(setup.model.layers);
   return share / static_cast<double>(setup.interleave) * kernels_of_microbatch(setup, kernels);
@@ -288,7 +288,7 @@ Seconds StepMachine::least_time(const TrainingSetup& setup) {
   const std::vector<Seconds> fewer = work_of_groups(faulty_program(setup, some), costs_);
   const std::vector<Seconds> more = work_of_groups(faulty_program(setup, 2 * some), costs_);
   const double turns = static_cast<double>(all) / static_cast<double>(some);
-  const Seconds of_chunk = least_of_chunk(setup, kinds_.back());
+  const Seconds of_chunk = min_chunk_time(setup, kinds_.back());
   Seconds longest{};
   for (std::size_t stage = 0; stage < fewer.size(); ++stage) {
     const Seconds turn = more[stage] - fewer[stage];

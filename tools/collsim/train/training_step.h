@@ -41,7 +41,7 @@ struct ReplicaShare {
 Seconds kernels_of_microbatch(const TrainingSetup& setup, const KernelTimes& kernels);
 
 /// What a microbatch takes in the kernels of one chunk of the smallest pipeline stage.
-Seconds least_of_chunk(const TrainingSetup& setup, const KernelTimes& kernels);
+Seconds min_chunk_time(const TrainingSetup& setup, const KernelTimes& kernels);
 
 /// Lists replicas and their microbatches: "8 x 19 on A100, 8 x 45 on H100". Empty for none.
 std::string to_string(const std::vector<ReplicaShare>& shares);
