@@ -314,7 +314,7 @@ TEST(StepPlan, no_step_is_shorter_than_the_work_of_a_stage) {
     EXPECT_GT(all.layouts.size(), 20U) << each.machine;
     for (const FoundLayout& found : all.layouts) {
       const TrainingSetup& setup = found.setup;
-      const double least = machine.least_time(setup).value;
+      const double least = machine.min_step_time(setup).value;
       const double step = found.step.time.value;
       EXPECT_TRUE(0.1 * step < least && least <= step * (1 + 1e-9))
           << each.machine << ": " << least << " of " << step << " s, tensor " << setup.tensor

@@ -176,7 +176,7 @@ void add_layouts_on(const MachineCalls& calls, const KernelTable& table, const L
     const Seconds limit{is_full ? found[search.limit - 1].step.time.value
                                 : std::numeric_limits<double>::infinity()};
     if (least > limit.value) break;
-    if (is_full && machine.least_time(setup).value / speed > limit.value) continue;
+    if (is_full && machine.min_step_time(setup).value / speed > limit.value) continue;
     std::optional<StepPrediction> step =
         search.by_speed ? machine.predict_by_speed(setup) : machine.predict_within(limit, setup);
     if (!step) continue;

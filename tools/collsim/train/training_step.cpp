@@ -282,7 +282,7 @@ void StepMachine::complete(StepPrediction& step, const TrainingSetup& setup) con
 
 /// A stage has nothing to do until its first microbatch has come through those before it, and while
 /// its last one goes back through them; what it does once a step, for its optimizer, may fill that.
-Seconds StepMachine::least_time(const TrainingSetup& setup) {
+Seconds StepMachine::min_step_time(const TrainingSetup& setup) {
   const std::int64_t all = setup.microbatches();
   const std::int64_t some = std::min(all, setup.pipeline);
   const std::vector<Seconds> fewer = work_of_groups(faulty_program(setup, some), costs_);

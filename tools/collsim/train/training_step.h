@@ -93,7 +93,7 @@ class StepMachine {
   StepPrediction predict_by_speed(const TrainingSetup& setup);
   /// A time that no step of the layout beats: the kernels of a stage with the calls between them,
   /// each alone, and how long it has nothing to do.
-  Seconds least_time(const TrainingSetup& setup);
+  Seconds min_step_time(const TrainingSetup& setup);
   /// The program and its schedule, with the microbatches of the setup or fewer.
   ProgramSchedule schedule(const CallProgram& program);
 
