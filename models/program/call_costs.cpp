@@ -62,9 +62,11 @@ const CallCost& ProgramCosts::of(const ProgramCall& call) {
   if (!is_message(call.kind) || communicator.ranks.size() <= 2) {
     return found->second = costs_.cost_of(communicator, call);
   }
+  // Within a group every rank sends to the next.
+  Rank to = place_of_group(program_, call.communicator, call.peer);
+  if (to == call.root) to = static_cast<Rank>((to + 1) % communicator.ranks.size());
   ProgramCommunicator ends = communicator;
-  ends.ranks = {communicator.ranks[call.root],
-                communicator.ranks[place_of_group(program_, call.communicator, call.peer)]};
+  ends.ranks = {communicator.ranks[call.root], communicator.ranks[to]};
   ends.instances.clear();
   ProgramCall message = call;
   message.root = 0;

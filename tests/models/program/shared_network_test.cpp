@@ -136,5 +136,21 @@ TEST(MachineCallCosts, of_messages_both_ways_are_those_of_one) {
   }
 }
 
+// Four ranks of one group each send to the next: as long as one message, not one to itself.
+TEST(MachineCallCosts, of_messages_within_a_group_go_to_the_next_rank) {
+  const Topology topology = compose(load_parts("hgx-h200-4"), 1);
+  const auto gpus = topology.gpus();
+  MachineCallCosts costs({&topology, {gpus.begin(), gpus.end()}, {}, false, {}});
+  const std::string text =
+      "collsim: program/1\nranks: 4\ncommunicators: { all: \"0..3\" }\ngroups:\n"
+      "  a: { ranks: \"0..3\", ops: [ { calls: [ { send: 256 MiB, on: all, to: a }, "
+      "{ receive: 256 MiB, on: all, from: a } ] } ] }\n";
+  const double time =
+      schedule_program(read_call_program(read_yaml({"program.yaml", text}, "program")), costs)
+          .time.value;
+  const double alone = time_of_message(topology, 1, Beside::nothing);
+  EXPECT_NEAR(time, alone, 0.1 * alone);
+}
+
 }  // namespace
 }  // namespace collsim
