@@ -48,7 +48,7 @@ Seconds time_to_begin(const CallCompiler& compiler, const Prediction& prediction
   const Collective collective = compiler.spec().collective;
   return cost.startup(prediction.protocol, collective, prediction.channels,
                       full_warps(prediction.protocol)) +
-         cost.issue_of(collective, compiler.ranks());
+         cost.issue_of(collective, compiler.ranks(), prediction.channels);
 }
 
 /// The plain course where a hop crosses the latencies of the call's own bound, or `way` if that is

@@ -30,6 +30,10 @@ struct HopClass {
   std::uint32_t slices_ahead(std::uint32_t credits) const {
     return has_proxy() ? credits : collsim::slices_ahead(credits, kind);
   }
+  /// How long its sender does not know of room at the receiver.
+  double notice_of_room(const Calibration& cost) const {
+    return has_proxy() ? cost.notice_of_room({latency}).value : 0;
+  }
   /// What each of those who share it has while the others send that part of the time.
   double share(double others_busy) const {
     return capacity / (synchronous_users + others_busy * other_users);
@@ -86,7 +90,7 @@ struct PipelineCall {
   double full = 0;  ///< bytes of a chunk in all loops but the last,
   double last = 0;  ///< and in the last
   std::uint32_t credits = 8;
-  const ProxyConstants* proxy = nullptr;  ///< where the CPU carries what goes over a network
+  const Calibration* cost = nullptr;  ///< of the CPU that carries what goes over a network
   bool synchronized = false;  ///< whether nothing gets thread blocks out of step with each other
 };
 

@@ -93,7 +93,7 @@ PipelineCall Estimator::Forms::pipeline(const NcclDecision& decision,
   call.full = static_cast<double>(share.full.count);
   call.last = static_cast<double>(std::min(share.last, share.last_total).count);
   call.credits = cut.credits;
-  call.proxy = &compiler_.cost().proxy;
+  call.cost = &compiler_.cost();
   call.synchronized = compiler_.cost().jitter == 0;
   return call;
 }
@@ -124,7 +124,7 @@ FormulaTime Estimator::Forms::ring(const NcclDecision& decision, const NcclChunk
                    .smallest_slice = cut.smallest_slice,
                    .slice_unit = 16 * decision.call.element_size,
                    .credits = cut.credits},
-                  &compiler_.cost().proxy};
+                  &compiler_.cost()};
   call.startup =
       compiler_.cost()
           .startup(decision.call.protocol, compiler_.spec().collective, channels, decision.warps)
@@ -294,7 +294,7 @@ Seconds Estimator::Forms::of_calls(const FormulaTime& time, const NcclDecision& 
   const double calls = compiler_.calls();
   const double between = std::max(startup + time.busy, time.network_busy);
   const double total = (startup + time.total + (calls - 1) * between) / calls;
-  return std::max(Seconds{total}, cost.issue_of(collective, compiler_.ranks()));
+  return std::max(Seconds{total}, cost.issue_of(collective, compiler_.ranks(), channels));
 }
 
 Trust Estimator::Forms::trust(const std::string& algorithm) {

@@ -63,7 +63,7 @@ class PatTime {
   double hops(double chunk) const {
     double hop = primitive(operations_of(recv_copy_send, 1, 1), true, chunk).head() + alpha_;
     if (shape_.hop.has_proxy()) {
-      hop += proxy_delay(shape_.hop, *call_.proxy, cost_.wire_factor * chunk);
+      hop += proxy_delay(shape_.hop, call_.cost->proxy, cost_.wire_factor * chunk);
     }
     return std::ceil(std::log2(shape_.ranks)) * hop;
   }
@@ -77,7 +77,7 @@ class PatTime {
       longest = std::max(longest, messages * wire * users / shape_.hop.capacity);
     }
     if (shape_.hop.has_proxy()) {
-      longest = std::max(longest, messages * proxy_cycle(shape_.hop, *call_.proxy, wire));
+      longest = std::max(longest, messages * proxy_cycle(shape_.hop, call_.cost->proxy, wire));
     }
     return longest;
   }
@@ -85,7 +85,7 @@ class PatTime {
   double ends(double chunk) const {
     double time = primitive(operations_of(send, 0, 1), false, chunk).head() + alpha_;
     if (shape_.hop.has_proxy()) {
-      time += proxy_time(*call_.proxy, cost_.wire_factor * chunk, INFINITY, {});
+      time += proxy_time(call_.cost->proxy, cost_.wire_factor * chunk, INFINITY, {});
     }
     return time;
   }

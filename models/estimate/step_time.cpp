@@ -48,10 +48,13 @@ Slices StepTime::slices_shared(const RingPlace& place, const Primitives& primiti
     work.waits = false;
     const double occupancy = slice_time(lane, work).occupancy();
     double head = time.head();
+    double to_peer = head;
     if (place.hop.has_proxy()) {
       const double wire = cost.wire_factor * work.bytes;
-      head = time.sent() + proxy_delay(place.hop, *setting_.proxy, wire);
-      all.proxy += proxy_cycle(place.hop, *setting_.proxy, wire);
+      // Of the receiver's buffer a slice takes a slot when it leaves the sender's.
+      to_peer = proxy_delay(place.hop, setting_.cost->proxy, wire);
+      head = time.sent() + to_peer;
+      all.proxy += proxy_cycle(place.hop, setting_.cost->proxy, wire);
       // A receive waits for the sends of other slices.
       if (slice > 0 && place.hop.receives > 0) all.proxy += time.before;
     }
@@ -60,7 +63,7 @@ Slices StepTime::slices_shared(const RingPlace& place, const Primitives& primiti
     all.wire += work.load * cost.wire_factor * work.bytes;
     all.sent = all.occupancy - time.after;
     all.head = std::max(all.head, head);
-    all.round_trip = std::max(all.round_trip, head + occupancy);
+    all.round_trip = std::max(all.round_trip, to_peer + occupancy);
     all.last_head = time.head();
     all.after = time.after;
   }

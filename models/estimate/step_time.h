@@ -43,7 +43,7 @@ struct StepSetting {
   Protocol protocol = Protocol::simple;
   std::uint32_t warps = 0;  ///< warps of a thread block, and of its lane
   Chunking chunking{};
-  const ProxyConstants* proxy = nullptr;  ///< where the CPU carries what goes over a network
+  const Calibration* cost = nullptr;  ///< of the CPU that carries what goes over a network
 };
 
 /// The slices of one primitive at one place, in seconds.
@@ -106,8 +106,8 @@ class StepTime {
   double slice_bytes(double chunk, std::uint32_t slice) const;
   /// No primitive takes less: a sender waits for the slot of the slice that lies its credits back.
   double credit_cycle(const Slices& slices, const RingPlace& place) const {
-    return (slices.round_trip + alpha(place)) * setting_.chunking.slices /
-           place.hop.slices_ahead(setting_.chunking.credits);
+    return (slices.round_trip + alpha(place) + place.hop.notice_of_room(*setting_.cost)) *
+           setting_.chunking.slices / place.hop.slices_ahead(setting_.chunking.credits);
   }
   /// Nor what all who share its link put on it.
   static double link_cycle(const Slices& slices, const RingPlace& place) {

@@ -105,7 +105,7 @@ double StripeTime::load(double flows) const {
 /// What a chunk of every connection keeps the busiest network thread busy.
 double StripeTime::proxy_cycle(double wire) const {
   if (shape_.proxy_sends == 0) return 0;
-  const ProxyConstants& proxy = *call_.proxy;
+  const ProxyConstants& proxy = call_.cost->proxy;
   const double thread = shape_.proxy_sends * proxy_send_time(proxy, wire) +
                         shape_.proxy_receives * proxy_receive_time(proxy, wire);
   return std::max(thread, wire / proxy_rate(proxy, wire).value);
@@ -118,7 +118,7 @@ double StripeTime::proxy_delay(double wire) const {
   const double alone = wire * shape_.network_hop;
   if (shape_.proxy_sends == 0) return alone;
   constexpr double ways = 4;
-  return std::max(proxy_time(*call_.proxy, wire, 1 / shape_.network_hop, {}),
+  return std::max(proxy_time(call_.cost->proxy, wire, 1 / shape_.network_hop, {}),
                   proxy_cycle(wire) / ways);
 }
 

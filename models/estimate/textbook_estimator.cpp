@@ -169,10 +169,10 @@ Bytes TextbookEstimator::size_of_part(const CallCompiler& cluster, Bytes size) c
 Prediction TextbookEstimator::of_whole(Prediction part, Bytes size, Seconds time,
                                        EstimateMethod method) const {
   part.size = size;
-  part.time =
-      std::max(time, compiler_.cost().issue_of(compiler_.spec().collective, compiler_.ranks()));
-  part.mean_over_ranks = {};
   if (!is_whole()) part.channels = compiler_.textbook_binding(size).channels();
+  part.time = std::max(time, compiler_.cost().issue_of(compiler_.spec().collective,
+                                                       compiler_.ranks(), part.channels));
+  part.mean_over_ranks = {};
   part.bounds = compiler_.bounds(size);
   part.floor = {};
   part.method = method;

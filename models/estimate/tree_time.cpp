@@ -19,6 +19,7 @@ struct LaneTime {
   double wire = 0;    // bytes on each link
   double demand = 0;  // bytes per second that it could put there
   double head = 0;    // until something is with the peer, its alpha aside
+  double slot = 0;    // of this, how long it takes one of the peer's slots
   double proxy = 0;   // what keeps the network's threads, or it, busy
 };
 
@@ -150,9 +151,11 @@ LaneTime TreeTime::lane(const TreePlace& place, std::uint32_t lane, double chunk
   time.wire = work.load * on_wire;
   time.block = block_time(place, operations, time);
   time.head = time.slice.head();
+  time.slot = time.head;
   if (hop.has_proxy() && operations.send > 0) {
-    time.head = time.slice.sent() + proxy_delay(hop, *call_.proxy, on_wire, others_busy);
-    time.proxy = proxy_cycle(hop, *call_.proxy, on_wire);
+    time.slot = proxy_delay(hop, call_.cost->proxy, on_wire, others_busy);
+    time.head = time.slice.sent() + time.slot;
+    time.proxy = proxy_cycle(hop, call_.cost->proxy, on_wire);
   }
   return time;
 }
@@ -204,7 +207,8 @@ double TreeTime::period(double chunk) const {
       longest = std::max(longest, up.wire * (first_hop.synchronous_users + first_hop.other_users) /
                                       first_hop.capacity);
     }
-    longest = std::max(longest, (up.head + alpha(first_hop) + up.slice.occupancy()) /
+    longest = std::max(longest, (up.slot + alpha(first_hop) + up.slice.occupancy() +
+                                 first_hop.notice_of_room(*call_.cost)) /
                                     first_hop.slices_ahead(call_.credits));
     if (place.root) continue;
     const LaneTime down = lane(place, down_lane, chunk, place.down, 1);

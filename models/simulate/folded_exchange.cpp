@@ -271,7 +271,7 @@ std::optional<Prediction> FoldedExchange::predict(AskedCall& asked) {
   Prediction prediction = model().run(folded->call);
   const Calibration& cost = compiler.cost();
   const Seconds launch = cost.startup(prediction.protocol, Collective::all_to_all, 1, 0);
-  const Seconds issue = cost.issue_of(Collective::all_to_all, compiler.ranks());
+  const Seconds issue = cost.issue_of(Collective::all_to_all, compiler.ranks(), 1);
   prediction.floor.latency = launch + folded->latency;
   prediction.time = std::max(prediction.time, issue);
   prediction.mean_over_ranks = std::max(prediction.mean_over_ranks, issue);

@@ -38,7 +38,7 @@ CallSpec spec_of(const RecordedCall& call, const Topology& topology, const Calib
                  NcclVersion version);
 
 /// The costs of that call: a process that drives several GPUs issues for each in turn.
-Calibration cost_of(const RecordedCall& call, const Calibration& cost);
+Calibration cost_of(const RecordedCall& call, const Calibration& cost, NcclVersion version);
 
 /// What recorded times of a call cannot be below on a machine, whatever NCCL chose. Recorded times
 /// are means over ranks: with a root, some ranks are done long before the last.

@@ -50,6 +50,17 @@ Seconds Calibration::startup(Protocol protocol, Collective collective, std::uint
          (direct ? corrections.direct_setup : Seconds{});
 }
 
+Seconds Calibration::issue_of(Collective collective, Rank ranks, std::uint32_t channels) const {
+  const std::uint32_t messages = operations(collective, ranks);
+  if (messages > 1) return issue + (messages - 1) * issue_per_operation;
+  return issue + (std::max(channels, 1U) - 1) * issue_per_channel;
+}
+
+Seconds Calibration::notice_of_room(Seconds latency) const {
+  if (proxy.socket.count > 0 || proxy.copy < unlimited) return {};
+  return latency + of(Protocol::ll).alpha[static_cast<std::size_t>(LinkKind::network)];
+}
+
 Calibration Calibration::of_messages() const {
   Calibration cost = *this;
   for (ProtocolConstants& protocol : cost.protocols) {
@@ -70,6 +81,7 @@ Calibration Calibration::of_graph() const {
   Calibration cost = *this;
   cost.launch = graph_launch.value_or(launch);
   cost.issue = {};
+  cost.issue_per_channel = {};
   cost.issue_per_operation = {};
   return cost;
 }

@@ -166,6 +166,7 @@ struct Calibration {
   /// What takes the place of `launch` in a CUDA graph; not known: the same.
   std::optional<Seconds> graph_launch;
   Seconds issue;                ///< no call takes less: the CPU's time to issue the next one
+  Seconds issue_per_channel;    ///< and for each further channel of a collective
   Seconds issue_per_operation;  ///< and for each further send or receive of its group
   /// What takes the place of setup in sends and receives, which have kernels of their own; not
   /// known: the same.
@@ -196,9 +197,10 @@ struct Calibration {
   Seconds startup(Protocol protocol, Collective collective, std::uint32_t channels,
                   std::uint32_t warps) const;
   /// The time in which the CPU issues a call: no call takes less.
-  Seconds issue_of(Collective collective, Rank ranks) const {
-    return issue + (operations(collective, ranks) - 1) * issue_per_operation;
-  }
+  Seconds issue_of(Collective collective, Rank ranks, std::uint32_t channels) const;
+  /// How long a receiver's proxy takes to tell the sender's of room for one more slice over links
+  /// of such a latency: as long as a message of LL, which is as small. Where the CPU copies, none.
+  Seconds notice_of_room(Seconds latency) const;
   /// The costs of sends and receives: theirs in place of the collectives'.
   Calibration of_messages() const;
   /// The costs where every GPU of an NVSwitch sends to several others at once: a message waits

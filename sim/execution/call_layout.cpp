@@ -214,6 +214,7 @@ void LayoutBuilder::add_lists(std::uint32_t channel) {
 
 void LayoutBuilder::add_proxy(FifoId id, const Connection& connection, const Wire& wire) {
   layout_.fifos[id].proxy = static_cast<ProxyId>(layout_.proxies.size());
+  layout_.fifos[id].room = execution_.cost.notice_of_room(wire.latency);
   const Schedule& schedule = execution_.plan.schedule(layout_.fifos[id].channel);
   const auto thread = [&](Rank rank) {
     return schedule.is_agent(rank) ? free_route_ : network_thread(rank);

@@ -30,6 +30,7 @@ struct Fifo {
   std::uint32_t channel = 0;
   Seconds alpha;
   std::optional<ProxyId> proxy{};
+  Seconds room;  ///< until the sender's proxy knows that the receiver has a free slot
   std::int64_t handed_over = 0;  ///< to the proxy, of a slice that is not complete
   bool route_is_free = false;    ///< has no resource that could limit
 };

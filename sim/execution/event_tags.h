@@ -15,9 +15,9 @@ inline constexpr WorkerId no_worker = ~WorkerId{0};
 inline constexpr FifoId no_fifo = ~FifoId{0};
 
 /// What a timer of the executor stands for: a worker's serial cost before its bytes move or after,
-/// an arrival, a rank's next launch, a change of the machine, or that all who begin to send at an
-/// instant have joined their links.
-enum class TimerKind : std::uint8_t { before, after, arrival, launch, change, joined };
+/// an arrival, a rank's next launch, a change of the machine, that all who begin to send at an
+/// instant have joined their links, or that a sender's proxy hears of room at the receiver.
+enum class TimerKind : std::uint8_t { before, after, arrival, launch, change, joined, room };
 
 /// The tag of a timer; its kind stands in the lowest bits.
 constexpr EventTag timer_tag(std::uint32_t id, TimerKind kind) {

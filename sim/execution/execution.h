@@ -33,7 +33,9 @@ struct Execution {
   bool fold = true;
 
   /// What no call takes less than, however little it moves.
-  Seconds issue() const { return cost.issue_of(plan.collective, plan.ranks()); }
+  Seconds issue() const {
+    return cost.issue_of(plan.collective, plan.ranks(), busy_channels(plan, partition));
+  }
   /// What goes before the first slice of each call.
   Seconds startup() const {
     return cost.startup(protocol, plan.collective, busy_channels(plan, partition), warps);

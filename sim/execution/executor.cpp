@@ -101,6 +101,9 @@ class Executor final : public RunningCall {
       case TimerKind::joined:
         send_joined();
         break;
+      case TimerKind::room:
+        proxies_.free_slot(*call_.fifos[id].proxy);
+        break;
     }
     work_off_wakeups();
   }
@@ -431,7 +434,9 @@ void Executor::end_piece(WorkerId id) {
     fifo.pending -= taken;
     if (!worker.ends_slice()) continue;
     ++fifo.freed_slices;
-    if (fifo.proxy) {
+    if (fifo.room.value > 0) {
+      fabric_.start_timer(fifo.room, timer_tag(received, TimerKind::room));
+    } else if (fifo.proxy) {
       proxies_.free_slot(*fifo.proxy);
     } else {
       wake(fifo.sender, Cause::credit, worker.record);

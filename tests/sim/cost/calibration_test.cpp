@@ -54,6 +54,18 @@ TEST(Startup, takes_longer_with_every_doubling_of_the_channels) {
   EXPECT_NEAR(startup(24), 7 + 4.585 / 2, 1e-3);
 }
 
+// 9 us, and 0.25 for each of 3 further channels; a group of 2 sends and 2 receives has 1 us for
+// each of 3 further operations, whatever its channels.
+TEST(Issue, grows_with_the_channels_of_a_collective_or_the_operations_of_a_group) {
+  Calibration cost;
+  cost.issue = microseconds(9);
+  cost.issue_per_channel = microseconds(0.25);
+  cost.issue_per_operation = microseconds(1);
+  EXPECT_EQ(cost.issue_of(Collective::all_reduce, 8, 0), microseconds(9));
+  EXPECT_EQ(cost.issue_of(Collective::all_reduce, 8, 4), microseconds(9.75));
+  EXPECT_EQ(cost.issue_of(Collective::all_to_all, 2, 4), microseconds(12));
+}
+
 TEST(CudaGraph, has_a_launch_of_its_own_and_no_cpu) {
   Calibration cost;
   cost.launch = microseconds(7);
@@ -62,7 +74,9 @@ TEST(CudaGraph, has_a_launch_of_its_own_and_no_cpu) {
   EXPECT_EQ(cost.of_graph().launch, microseconds(7)) << "where it is not known";
   cost.graph_launch = microseconds(6);
   EXPECT_EQ(cost.of_graph().launch, microseconds(6));
-  EXPECT_EQ(cost.of_graph().issue_of(Collective::all_to_all, 8), Seconds{});
+  cost.issue_per_channel = microseconds(1);
+  EXPECT_EQ(cost.of_graph().issue_of(Collective::all_to_all, 8, 1), Seconds{});
+  EXPECT_EQ(cost.of_graph().issue_of(Collective::all_reduce, 8, 24), Seconds{});
 }
 
 // A quarter lost makes the exponent ln 2 / -ln 0.75 = 2.40942; 2 to it is 5.31261.

@@ -107,11 +107,15 @@ TEST_F(ExecutorProxies, a_connection_has_its_own_rate) {
 }
 
 // Three chunks up a tree of two, one credit. Chunk 0 is on the wire 0..1 and arrives at 2, when its
-// slot is free again; chunk 1, in the buffer since 1, can go only then: 2..3, arrives at 4; chunk 2
-// 4..5, arrives at 6. Down: 6..7, arrives at 8.
+// slot is free again. The sender hears of it 1 us later. Chunk 1, in the buffer since 1, can go
+// only then: 3..4, arrives at 5; chunk 2 6..7, arrives at 8. Down: 8..9, arrives at 10. A notice of
+// 0.5 us more keeps two chunks waiting.
 TEST_F(ExecutorProxies, a_proxy_waits_for_the_receivers_buffer) {
   const Plan tree = make_plan(Collective::all_reduce, "tree", uniform_placement(2));
-  EXPECT_DOUBLE_EQ(microseconds_of(tree, {30000}, {.largest_chunk = {10000}, .credits = 1}), 8);
+  EXPECT_DOUBLE_EQ(microseconds_of(tree, {30000}, {.largest_chunk = {10000}, .credits = 1}), 10);
+  cost_.protocols[static_cast<std::size_t>(Protocol::ll)]
+      .alpha[static_cast<std::size_t>(LinkKind::network)] = microseconds(0.5);
+  EXPECT_DOUBLE_EQ(microseconds_of(tree, {30000}, {.largest_chunk = {10000}, .credits = 1}), 11);
 }
 
 // The same with sockets that hold two chunks and a half. Chunks 0 and 1 are in them at 0, on the

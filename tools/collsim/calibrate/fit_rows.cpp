@@ -158,7 +158,7 @@ std::vector<Seconds> FitRows::times(const Calibration& cost, const std::vector<s
     for (const PinnedConstant& each : pinned_[std::get<std::size_t>(key)]) {
       each.parameter.in(own) = each.value;
     }
-    costs[*laid.compiler] = cost_of(std::get<RecordedCall>(key), own);
+    costs[*laid.compiler] = cost_of(std::get<RecordedCall>(key), own, std::get<NcclVersion>(key));
   }
   std::vector<Seconds> times(points.size());
   for_each_in_parallel(order.size(), threads, [&](std::size_t i) {
