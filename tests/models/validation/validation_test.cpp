@@ -214,5 +214,20 @@ TEST_F(ValidationOfH200, options_pick_rows) {
   EXPECT_TRUE(broadcasts.left_out.empty());
 }
 
+// Four GPUs: 4 x 5 us, and 4 x 0.1 us a channel; with releases up to 2.18 three times that.
+TEST(CostOfRecordedCall, counts_the_issue_for_each_gpu_of_a_process) {
+  Calibration cost;
+  cost.issue = microseconds(5);
+  cost.issue_per_channel = microseconds(0.1);
+  RecordedCall call;
+  call.gpus_per_process = 4;
+  const auto of_nine_channels = [&](NcclVersion version) {
+    const Seconds time = cost_of(call, cost, version).issue_of(Collective::all_reduce, 8, 9);
+    return in_microseconds(time);
+  };
+  EXPECT_DOUBLE_EQ(of_nine_channels({2, 28}), 20 + 8 * 0.4);
+  EXPECT_DOUBLE_EQ(of_nine_channels({2, 18}), 20 + 8 * 1.2);
+}
+
 }  // namespace
 }  // namespace collsim
