@@ -297,6 +297,11 @@ const LogLines* lines_of(const LogFacts& facts, LogTransport transport) {
   return found == facts.transports.end() ? nullptr : &found->second;
 }
 
+std::size_t line_count(const LogFacts& facts, LogTransport transport) {
+  const LogLines* found = lines_of(facts, transport);
+  return found == nullptr ? 0 : found->count;
+}
+
 bool is_on_few_cores(const LogFacts& facts) {
   constexpr std::uint32_t few = 2;
   return facts.cores > 0 && facts.cores <= few;

@@ -65,6 +65,7 @@ struct LogFacts {
 LogFacts read_log_facts(const TextFile& text);
 /// The lines of channels of a transport; null where there are none.
 const LogLines* lines_of(const LogFacts& facts, LogTransport transport);
+std::size_t line_count(const LogFacts& facts, LogTransport transport);
 /// Whether a process is bound to so few cores that its threads are in each other's way.
 bool is_on_few_cores(const LogFacts& facts);
 /// Hosts of which no connection to others has GPUDirect, where those of other hosts have.

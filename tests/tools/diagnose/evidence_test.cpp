@@ -83,8 +83,8 @@ TEST(Evidence, of_tables_far_apart_is_kept_apart) {
   }
 }
 
-// A run that took two NICs of four is asked about; a host that has but two, which ours stands for
-// with a variable that the run never set, is not.
+// A host that has but two NICs, which ours of four stands for with a variable that the run never
+// set, is heeded as it is; what a run took of four is the asker's, and is ours of as many.
 TEST(Evidence, heeds_nics_that_a_machine_stands_for_alone) {
   const Topology topology = load_machine("dgx-1-v100-x4").topology;
   const auto taken_away = [&](const std::string& environment) {
@@ -99,7 +99,44 @@ TEST(Evidence, heeds_nics_that_a_machine_stands_for_alone) {
     return gather_evidence(recording, {}, topology).taken_away.contains("NCCL_IB_HCA");
   };
   EXPECT_FALSE(taken_away(""));
-  EXPECT_TRUE(taken_away("environment: { NCCL_IB_HCA: \"mlx5_2\" }\n"));
+  EXPECT_FALSE(taken_away("environment: { NCCL_IB_HCA: \"mlx5_2\" }\n"));
+}
+
+// A list of fewer NICs than a host has is what is expected, evenly chosen of ours, however hosts
+// name theirs. What excludes some, what several names begin with, and as many as there are, is not.
+TEST(Evidence, expects_the_nics_that_a_setting_chooses) {
+  struct Choice {
+    std::string machine;
+    std::string value;
+    std::string ours;
+  };
+  const std::vector<Choice> choices{
+      {"dgx-a100-x4", "mlx5_0", "=mlx5_0"},
+      {"dgx-a100-x4", "mlx5_0:1", "=mlx5_0"},
+      {"dgx-a100-x4", "=mlx5_6,mlx5_7", "=mlx5_0,mlx5_4"},
+      {"dgx-h100-x4", "mlx5_bond_1,mlx5_bond_2", "=mlx5_0,mlx5_4"},
+      {"dgx-h100-x4", "mlx5_ib0:1,mlx5_ib1:1,mlx5_ib2:1,mlx5_ib3:1",
+       "=mlx5_0,mlx5_2,mlx5_4,mlx5_6"},
+      {"dgx-1-v100-x4", "MLX5_2", "=mlx5_0"},
+      {"dgx-a100-x4", "ibp12s0,ibp75s0", "=mlx5_0,mlx5_4"},
+      {"dgx-a100-x4", "^mlx5_0", ""},
+      {"dgx-a100-x4", "mlx5", ""},
+      {"dgx-a100-x4", "mlx5_0,mlx5_", ""},
+      {"dgx-1-v100-x4", "mlx5_0,mlx5_1,mlx5_2,mlx5_3", ""},
+      {"dgx-1-v100-x4", "mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4", ""},
+  };
+  for (const Choice& choice : choices) {
+    Recording recording = both_places(120, 100, 16, 2);
+    for (RecordedRow& row : recording.rows) row.variables["NCCL_IB_HCA"] = choice.value;
+    const Topology topology = load_machine(choice.machine).topology;
+    const Evidence evidence = gather_evidence(recording, {}, topology);
+    ASSERT_EQ(evidence.series.size(), 1U);
+    const auto& variables = evidence.series[0].call.variables;
+    EXPECT_EQ(evidence.taken_away.contains("NCCL_IB_HCA"), choice.ours.empty()) << choice.value;
+    EXPECT_EQ(variables.contains("NCCL_IB_HCA") ? variables.at("NCCL_IB_HCA") : "", choice.ours)
+        << choice.value;
+    EXPECT_EQ(evidence.notes.size(), choice.ours.empty() ? 0 : 1) << choice.value;
+  }
 }
 
 // A torn prefix made 17 hosts of 4 of eight GPUs: -t knows better.

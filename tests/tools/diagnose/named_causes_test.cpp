@@ -141,24 +141,6 @@ TEST_F(TwoHosts, weigh_the_sending_thread_by_its_cores) {
   EXPECT_GT(named(all, "slow-proxy").weight, 100 * before);
 }
 
-// A setting that names one NIC of eight is as good as NCCL's list of them. What is excluded, or
-// what several names begin with, says nothing of how many are left.
-TEST_F(TwoHosts, count_the_nics_that_a_setting_names) {
-  const double before = named(hypotheses(), "fewer-nics").weight;
-  std::vector<Hypothesis> all = hypotheses();
-  weigh_by_facts({}, {{"NCCL_IB_HCA", "mlx5_0:1"}}, all);
-  const Hypothesis& one = named(all, "fewer-nics");
-  EXPECT_GT(one.weight, 100 * before);
-  EXPECT_EQ(one.parameter->values, std::vector<double>{1});
-  EXPECT_NE(one.text.find("NCCL_IB_HCA=mlx5_0:1"), std::string::npos) << one.text;
-  for (const char* const list : {"^mlx5_0", "mlx5", "mlx5_0,mlx5_"}) {
-    all = hypotheses();
-    weigh_by_facts({}, {{"NCCL_IB_HCA", list}}, all);
-    EXPECT_LT(named(all, "fewer-nics").weight, 100 * before) << list;
-    EXPECT_GT(named(all, "fewer-nics").parameter->values.size(), 1U) << list;
-  }
-}
-
 // NICs of another number or rate than was guessed are likelier than that all of them are slow, and
 // no fault, up to a percent of noise. A machine that is known has no such question.
 TEST_F(TwoHosts, are_asked_for_nics_that_were_guessed) {

@@ -87,8 +87,8 @@ TEST(Spread, of_small_calls_raises_no_alarm_below_two_and_a_half_times) {
               std::log(2.5), 1e-9);
 }
 
-// One residual r with variance v: v^(-1/2) (1 + r^2 / (5 v))^-3, of 0.67 times the class's width,
-// 0.2 times a third, 0.1 times a tenth and 0.03 times 0.03 of it; a fitted number takes the width
+// One residual r with variance v: v^(-1/2) (1 + r^2 / (5 v))^-3, of 0.95 times the class's width,
+// 0.01 times a third, 0.03 times a tenth and 0.01 times 0.03 of it; a fitted number takes the width
 // as a factor.
 TEST(LogLikelihood, of_one_residual) {
   const Spread spread = simple_spread();
@@ -99,12 +99,12 @@ TEST(LogLikelihood, of_one_residual) {
     return std::pow(variance, -0.5) * std::pow(1 + 0.09 / (5 * variance), -3);
   };
   EXPECT_NEAR(log_likelihood(residuals, places, spread),
-              std::log(0.67 * density(1) + 0.2 * density(1.0 / 3) + 0.1 * density(0.1) +
-                       0.03 * density(0.03)),
+              std::log(0.95 * density(1) + 0.01 * density(1.0 / 3) + 0.03 * density(0.1) +
+                       0.01 * density(0.03)),
               1e-9);
   EXPECT_NEAR(log_likelihood(residuals, places, spread, 1),
-              std::log(0.67 * density(1) + 0.2 / 3 * density(1.0 / 3) + 0.01 * density(0.1) +
-                       0.0009 * density(0.03)),
+              std::log(0.95 * density(1) + 0.01 / 3 * density(1.0 / 3) + 0.003 * density(0.1) +
+                       0.0003 * density(0.03)),
               1e-9);
 }
 
@@ -341,8 +341,8 @@ FittedCause cause_of(const std::string& name, std::vector<double> log_times, dou
   return cause;
 }
 
-// a and b differ by 0.02, less than a twentieth, c by 0.5. Of a, c, healthy and none, exp(0),
-// exp(-1), exp(-2) and exp(-3) make 1 / 1.553002 and so on; b is counted with a, not beside it.
+// a and b differ by 0.02, less than a twentieth, c by 0.5. Of a, b, c, healthy and none, exp(0),
+// exp(-0.5), exp(-1), exp(-2) and exp(-3) add up to 2.159532; a group has those of its causes.
 TEST(CauseGroups, hold_causes_that_predict_the_same) {
   const Posterior all = posterior_of(
       {cause_of("a", {1, 2}, 0), cause_of("b", {1.02, 2}, -0.5), cause_of("c", {1.5, 2}, -1)},
@@ -351,10 +351,31 @@ TEST(CauseGroups, hold_causes_that_predict_the_same) {
   ASSERT_EQ(groups.size(), 2U);
   ASSERT_EQ(groups[0].causes.size(), 2U);
   EXPECT_EQ(groups[0].causes[1].hypothesis.cause, "b");
-  EXPECT_NEAR(groups[0].likelihood, 1 / 1.553002, 1e-6);
-  EXPECT_NEAR(groups[1].likelihood, 0.367879 / 1.553002, 1e-6);
-  EXPECT_NEAR(all.healthy, 0.135335 / 1.553002, 1e-6);
-  EXPECT_NEAR(all.none, 0.049787 / 1.553002, 1e-6);
+  EXPECT_NEAR(groups[0].likelihood, 1.606531 / 2.159532, 1e-6);
+  EXPECT_NEAR(groups[1].likelihood, 0.367879 / 2.159532, 1e-6);
+  EXPECT_NEAR(all.healthy, 0.135335 / 2.159532, 1e-6);
+  EXPECT_NEAR(all.none, 0.049787 / 2.159532, 1e-6);
+}
+
+// n ways of one fault, of which each is as likely as nothing wrong, have n / (n + 1) together: in
+// places that differ, and beside questions about the machine. Another fault is another answer.
+TEST(CauseGroups, count_all_ways_of_one_fault) {
+  for (int count = 1; count <= 10; ++count) {
+    std::vector<FittedCause> ways;
+    for (int i = 0; i < count; ++i) {
+      ways.push_back(cause_of(i % 2 == 0 ? "a" : "question+a", {1.0 + i}, 0));
+      if (i % 2 == 1) ways.back().hypothesis.beside = "a";
+    }
+    const double sum = count + 1;
+    const Posterior alone = posterior_of(ways, {0, -100});
+    ASSERT_EQ(alone.causes.size(), 1U) << count;
+    EXPECT_NEAR(alone.causes[0].likelihood, count / sum, 1e-9) << count;
+    EXPECT_NEAR(alone.healthy, 1 / sum, 1e-9) << count;
+    ways.push_back(cause_of("b", {0.5}, 0));
+    const Posterior both = posterior_of(ways, {0, -100});
+    ASSERT_EQ(both.causes.size(), 2U) << count;
+    EXPECT_NEAR(both.causes[0].likelihood, count / (sum + 1), 1e-9) << count;
+  }
 }
 
 // Of a cause that leaves 15 % something unknown beside it is a quarter as likely, (0.15 / 0.3)^2,
@@ -408,7 +429,7 @@ TEST(Ruling, is_healthy_where_another_machine_explains_the_log) {
   const Ruling other = judge(Verdict::low, false, all);
   EXPECT_EQ(other.verdict, Verdict::healthy);
   EXPECT_EQ(other.reason.find("as it should be if "), 0U) << other.reason;
-  all.causes.front().causes.front().residual = 0.2;
+  all = posterior_with(0.05, 0.5, true);
   EXPECT_EQ(judge(Verdict::low, false, all).verdict, Verdict::cannot_tell);
 }
 

@@ -131,7 +131,11 @@ Hypothesis joined(const FittedCause& one, const FittedCause& other, double value
       [a, b, value, other_value](double) { return both(a.change(value), b.change(other_value)); }};
   two.weight = rarer * a.weight * b.weight;
   // A machine that was guessed wrongly has a fault as often as one that was guessed rightly.
-  if (a.is_question || b.is_question) two.weight = a.is_question ? b.weight : a.weight;
+  if (a.is_question || b.is_question) {
+    const Hypothesis& fault = a.is_question ? b : a;
+    two.weight = fault.weight;
+    two.beside = fault.cause;
+  }
   two.more_numbers = fitted_numbers(a) + fitted_numbers(b);
   two.place_share = a.place_share * b.place_share;
   two.destroys = a.destroys || b.destroys;
@@ -145,28 +149,14 @@ bool acts_on_ranks(const FittedCause& cause) {
   return !faults.ranks.empty() || !faults.hosts.empty();
 }
 
-/// The likeliest causes, each by one of its places and of those that are simulated alike one.
-std::vector<const FittedCause*> likely_causes(const std::vector<FittedCause>& causes,
-                                              std::size_t tried) {
-  std::vector<const FittedCause*> likely;
-  for (const FittedCause& cause : causes) {
-    const Hypothesis& one = cause.hypothesis;
-    const bool is_known = std::any_of(likely.begin(), likely.end(), [&](const FittedCause* each) {
-      const Hypothesis& other = each->hypothesis;
-      return one.cause == other.cause || (!one.effect.empty() && one.effect == other.effect);
-    });
-    if (!is_known && likely.size() < tried) likely.push_back(&cause);
-  }
-  return likely;
-}
-
 using CausePair = std::pair<const FittedCause*, const FittedCause*>;
 
 /// Pairs of the likeliest causes.
 std::vector<CausePair> likely_pairs(const std::vector<FittedCause>& causes) {
   constexpr std::size_t tried = 4;
   std::vector<CausePair> pairs;
-  const std::vector<const FittedCause*> likely = likely_causes(causes, tried);
+  std::vector<const FittedCause*> likely;
+  add_distinct(causes, tried, likely);
   for (std::size_t i = 0; i < likely.size(); ++i) {
     for (std::size_t j = i + 1; j < likely.size(); ++j) {
       // Ranks that are late and slow have one cause, a GPU that is shared.
@@ -187,7 +177,9 @@ std::vector<CausePair> pairs_on_other_machine(const ValueFit& fit,
   });
   if (asked == causes.end()) return {};
   std::vector<std::pair<double, const FittedCause*>> faults;
-  for (const FittedCause* fault : likely_causes(causes, causes.size())) {
+  std::vector<const FittedCause*> distinct;
+  add_distinct(causes, causes.size(), distinct);
+  for (const FittedCause* fault : distinct) {
     if (fault->hypothesis.is_question) continue;
     faults.emplace_back(-fit.best_of_two(*asked, *fault).log_likelihood - prior_of(*fault), fault);
   }
@@ -363,6 +355,19 @@ void simulate_finely(const ValueFit& fit, const FitEffort& effort,
 }
 
 }  // namespace
+
+void add_distinct(const std::vector<FittedCause>& causes, std::size_t most,
+                  std::vector<const FittedCause*>& distinct) {
+  for (const FittedCause& cause : causes) {
+    const Hypothesis& one = cause.hypothesis;
+    const auto is_alike = [&](const FittedCause* each) {
+      const Hypothesis& other = each->hypothesis;
+      return one.cause == other.cause || (!one.effect.empty() && one.effect == other.effect);
+    };
+    if (distinct.size() == most) return;
+    if (std::none_of(distinct.begin(), distinct.end(), is_alike)) distinct.push_back(&cause);
+  }
+}
 
 std::vector<FittedCause> fit_causes(const LogPredictor& predictor,
                                     const std::vector<Hypothesis>& hypotheses,

@@ -17,6 +17,11 @@ struct FitEffort {
   std::uint64_t of_one = 60'000;  ///< of one cause with one value; but for three sizes
 };
 
+/// Adds causes until there are `most`: of those in several places, or that are simulated alike, the
+/// first.
+void add_distinct(const std::vector<FittedCause>& causes, std::size_t most,
+                  std::vector<const FittedCause*>& distinct);
+
 /// Fits every cause to the points: first by estimates, times what the simulation of the healthy
 /// machine is off by; then the likeliest by simulation. Causes that the machine cannot have, or
 /// under which a call never ends, are left out. The likeliest first.

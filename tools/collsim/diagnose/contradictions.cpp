@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "tools/collsim/diagnose/hypothesis.h"
+
 namespace collsim {
 
 namespace {
@@ -41,16 +43,8 @@ class Contradictions {
                     shm->count, shm->first));
   }
 
-  std::size_t rdma_nics() const {
-    std::size_t count = 0;
-    for (const std::uint32_t net : nccl_.system().of_kind(NcclNodeKind::net)) {
-      count += nccl_.system().node(net).net.gdr ? 1U : 0U;
-    }
-    return count;
-  }
-
   void look_between_hosts() {
-    const std::size_t nics = rdma_nics();
+    const std::size_t nics = rdma_nics(nccl_);
     if (call_.nodes == 1 || nics == 0) return;
     const LogLines* tcp = lines_of(facts_, LogTransport::sockets);
     if (tcp != nullptr) {

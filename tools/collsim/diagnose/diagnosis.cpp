@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
-#include <set>
 
 #include "sim/base/input_error.h"
 #include "sim/base/median.h"
@@ -122,30 +121,11 @@ std::vector<PointIndex> chosen_points(const std::vector<DiagnosedSize>& sizes,
 std::optional<NextMeasurement> next_of(const LogPredictor& predictor, const Diagnosis& diagnosis) {
   constexpr std::size_t tried = 4;
   std::vector<const FittedCause*> causes;
-  std::set<std::string> names;
-  std::vector<std::size_t> places;
-  std::size_t place = 0;
-  for (const CauseGroup& group : diagnosis.causes) {
-    for (const FittedCause& cause : group.causes) {
-      const std::string& effect = cause.hypothesis.effect;
-      const bool is_twin = std::any_of(causes.begin(), causes.end(), [&](const FittedCause* each) {
-        return !effect.empty() && each->hypothesis.effect == effect;
-      });
-      const bool is_new = names.insert(cause.hypothesis.cause).second;
-      if (is_new && !is_twin && causes.size() < tried) {
-        causes.push_back(&cause);
-        places.push_back(place);
-      }
-      ++place;
-    }
-  }
+  for (const CauseGroup& group : diagnosis.causes) add_distinct(group.causes, tried, causes);
   for (std::size_t j = 1; j < causes.size(); ++j) {
     for (std::size_t i = 0; i < j; ++i) {
       auto next = next_measurement(predictor, diagnosis.calls.front(), *causes[i], *causes[j]);
-      if (!next) continue;
-      next->one = places[i];
-      next->other = places[j];
-      return next;
+      if (next) return next;
     }
   }
   return std::nullopt;

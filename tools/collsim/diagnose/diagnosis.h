@@ -66,9 +66,11 @@ struct DiagnosedSize {
   double excess() const;
 };
 
-/// Causes that predict the same for every measured size, so that the log cannot tell them apart.
+/// One answer: causes that predict the same for every measured size, so that the log cannot tell
+/// them apart, and other ways of the first one: in another place, or on another machine than was
+/// guessed.
 struct CauseGroup {
-  std::vector<FittedCause> causes;  ///< the likeliest beforehand first
+  std::vector<FittedCause> causes;  ///< of those alike the likeliest beforehand first
   double likelihood = 0;            ///< among all groups and what is none of them
 };
 
@@ -162,7 +164,8 @@ struct OtherScores {
   double none = 0;     ///< something unknown is
 };
 
-/// Puts causes that predict the same into one group, the likeliest group first.
+/// Puts causes that predict the same into one group, and groups of one fault into one answer, each
+/// as likely as all of its causes. The likeliest first.
 Posterior posterior_of(std::vector<FittedCause> causes, const OtherScores& others);
 
 /// A verdict, and why where no size says it.

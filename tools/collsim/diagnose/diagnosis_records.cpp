@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <ostream>
+#include <pugixml.hpp>
 
 #include "sim/base/clean_text.h"
 #include "sim/base/json_text.h"
@@ -25,16 +27,9 @@ Record record_of(const RecordedCall& call) {
           {"environment", call.variables}};
 }
 
-Record record_of(const NextMeasurement& next, const Diagnosis& diagnosis) {
+Record record_of(const NextMeasurement& next) {
   Record record = record_of(next.call);
-  std::size_t place = 0;
-  for (const CauseGroup& group : diagnosis.causes) {
-    for (const FittedCause& cause : group.causes) {
-      const bool is_one = place == next.one || place == next.other;
-      if (is_one) record["causes"].push_back(cause.hypothesis.cause);
-      ++place;
-    }
-  }
+  for (const FittedCause& each : next.causes) record["causes"].push_back(each.hypothesis.cause);
   record["size_bytes"] = next.size.count;
   record["first_us"] = in_microseconds(next.first);
   record["second_us"] = in_microseconds(next.second);
@@ -65,7 +60,7 @@ Record record_of(const DiagnosedLog& log) {
   record["likelihood_of_healthy"] = diagnosis.likelihood_of_healthy;
   record["likelihood_of_none"] = diagnosis.likelihood_of_none;
   record["unpriced_settings"] = diagnosis.unpriced;
-  record["next"] = diagnosis.next ? record_of(*diagnosis.next, diagnosis) : Record();
+  record["next"] = diagnosis.next ? record_of(*diagnosis.next) : Record();
   record["contradictions"] = diagnosis.contradictions;
   record["gains"] = diagnosis.gains;
   record["notes"] = diagnosis.notes;
@@ -73,24 +68,6 @@ Record record_of(const DiagnosedLog& log) {
   record["beside_like"] = log.beside_like > 0 ? Record(log.beside_like) : Record();
   record["suspects"] = log.suspects;
   return record;
-}
-
-/// XML 1.0 has no control characters but tab and line ends.
-std::string xml_text(const std::string& text) {
-  std::string escaped;
-  for (const char letter : clean_text(text)) {
-    if (letter == '<')
-      escaped += "&lt;";
-    else if (letter == '>')
-      escaped += "&gt;";
-    else if (letter == '&')
-      escaped += "&amp;";
-    else if (letter == '"')
-      escaped += "&quot;";
-    else
-      escaped += letter;
-  }
-  return escaped;
 }
 
 /// A label's value: `\`, `"` and line ends are escaped.
@@ -167,49 +144,53 @@ Record diagnosis_record(const std::vector<DiagnosedLog>& logs) {
 
 namespace {
 
-/// A suite of one case, which fails with the reason.
-void print_junit_of_uncompared(const DiagnosedLog& log, std::ostream& out) {
-  fmt::print(out,
-             "  <testsuite name=\"{0}\" tests=\"1\" failures=\"1\">\n    <testcase "
-             "classname=\"{0}\" name=\"log\">\n      <failure message=\"{1}: {2}\"/>\n    "
-             "</testcase>\n  </testsuite>\n",
-             xml_text(log.name), to_string(log.diagnosis.verdict),
-             xml_text(reason_of(log.diagnosis)));
+/// XML 1.0 has no control characters but tab and line ends.
+void set(pugi::xml_node element, const char* attribute, const std::string& text) {
+  element.append_attribute(attribute) = clean_text(text).c_str();
+}
+
+pugi::xml_node add_case(pugi::xml_node suite, const std::string& group, const std::string& name) {
+  pugi::xml_node added = suite.append_child("testcase");
+  set(added, "classname", group);
+  set(added, "name", name);
+  return added;
+}
+
+/// How many cases failed.
+int add_cases(const DiagnosedLog& log, pugi::xml_node suite) {
+  const Diagnosis& diagnosis = log.diagnosis;
+  if (diagnosis.sizes.empty()) {  // one case, which fails with the reason
+    set(add_case(suite, log.name, "log").append_child("failure"), "message",
+        fmt::format("{}: {}", to_string(diagnosis.verdict), reason_of(diagnosis)));
+    return 1;
+  }
+  int failures = 0;
+  for (const DiagnosedSize& size : diagnosis.sizes) {
+    const Collective collective = diagnosis.calls[size.series].collective;
+    pugi::xml_node added = add_case(suite, fmt::format("{}.{}", log.name, to_string(collective)),
+                                    fmt::format("{} B", size.point.size.count));
+    if (diagnosis.verdict == Verdict::healthy || size.verdict == Verdict::healthy) continue;
+    ++failures;
+    set(added.append_child("failure"), "message",
+        fmt::format("{}: busbw is {:.2f} of the expected{}", to_string(size.verdict), size.ratio(),
+                    first_cause(diagnosis)));
+  }
+  return failures;
 }
 
 }  // namespace
 
 void print_diagnosis_junit(const std::vector<DiagnosedLog>& logs, std::ostream& out) {
-  fmt::print(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+  pugi::xml_document document;
+  pugi::xml_node suites = document.append_child("testsuites");
   for (const DiagnosedLog& log : logs) {
-    const Diagnosis& diagnosis = log.diagnosis;
-    const bool is_healthy = diagnosis.verdict == Verdict::healthy;
-    if (diagnosis.sizes.empty()) {
-      print_junit_of_uncompared(log, out);
-      continue;
-    }
-    std::size_t failures = 0;
-    for (const DiagnosedSize& size : diagnosis.sizes) {
-      failures += !is_healthy && size.verdict != Verdict::healthy ? 1U : 0U;
-    }
-    fmt::print(out, "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\">\n", xml_text(log.name),
-               diagnosis.sizes.size(), failures);
-    for (const DiagnosedSize& size : diagnosis.sizes) {
-      const RecordedCall& call = diagnosis.calls[size.series];
-      fmt::print(out, "    <testcase classname=\"{}.{}\" name=\"{} B\"", xml_text(log.name),
-                 to_string(call.collective), size.point.size.count);
-      if (is_healthy || size.verdict == Verdict::healthy) {
-        out << "/>\n";
-        continue;
-      }
-      fmt::print(out,
-                 ">\n      <failure message=\"{}: busbw is {:.2f} of the expected{}\"/>\n    "
-                 "</testcase>\n",
-                 to_string(size.verdict), size.ratio(), xml_text(first_cause(diagnosis)));
-    }
-    out << "  </testsuite>\n";
+    pugi::xml_node suite = suites.append_child("testsuite");
+    set(suite, "name", log.name);
+    suite.append_attribute("tests") = std::max<std::size_t>(1, log.diagnosis.sizes.size());
+    suite.append_attribute("failures");
+    suite.attribute("failures") = add_cases(log, suite);
   }
-  out << "</testsuites>\n";
+  document.save(out, "  ");
 }
 
 void print_diagnosis_prometheus(const std::vector<DiagnosedLog>& logs, std::ostream& out) {

@@ -136,7 +136,7 @@ std::vector<Note> remedy_notes(const Diagnosis& diagnosis) {
   if (const std::string text = remedy_of(diagnosis); !text.empty()) {
     notes.push_back(labelled("remedy", text));
   }
-  if (diagnosis.next) notes.push_back(labelled("next", text_of(*diagnosis.next, diagnosis)));
+  if (diagnosis.next) notes.push_back(labelled("next", text_of(*diagnosis.next)));
   return notes;
 }
 
@@ -294,21 +294,13 @@ std::string reason_of(const Diagnosis& diagnosis) {
   return reason_of_ratio(diagnosis, count, *farthest);
 }
 
-std::string text_of(const NextMeasurement& next, const Diagnosis& diagnosis) {
-  std::vector<const FittedCause*> causes;
-  for (const CauseGroup& group : diagnosis.causes) {
-    for (const FittedCause& cause : group.causes) causes.push_back(&cause);
-  }
-  const auto figure = [&](Seconds time) {
-    return fmt::format("{:.1f} GB/s ({:.0f} us)", busbw(next.call, next.size, time),
-                       in_microseconds(time));
+std::string text_of(const NextMeasurement& next) {
+  const auto outcome = [&](const FittedCause& cause, Seconds time) {
+    return fmt::format("{:.1f} GB/s ({:.0f} us) with \"{}\"", busbw(next.call, next.size, time),
+                       in_microseconds(time), describe(cause.hypothesis, cause.value));
   };
-  return fmt::format("run {} of {} on {} host{}, {} ranks: {} with \"{}\", {} with \"{}\"",
-                     to_string(next.call.collective), to_string(next.size), next.call.nodes,
-                     next.call.nodes == 1 ? "" : "s", next.call.ranks, figure(next.first),
-                     describe(causes[next.one]->hypothesis, causes[next.one]->value),
-                     figure(next.second),
-                     describe(causes[next.other]->hypothesis, causes[next.other]->value));
+  return fmt::format("run {} of {}: {}, {}", to_string(next.size), name_of(next.call),
+                     outcome(next.causes[0], next.first), outcome(next.causes[1], next.second));
 }
 
 double ratio_of(const Diagnosis& diagnosis) {
@@ -324,20 +316,17 @@ double ratio_of(const Diagnosis& diagnosis) {
   return ratios[ratios.size() / 2];
 }
 
-bool is_slower(const DiagnosedLog* a, const DiagnosedLog* b) {
+std::vector<const DiagnosedLog*> slowest_first(const std::vector<DiagnosedLog>& logs) {
+  std::vector<const DiagnosedLog*> sorted;
+  sorted.reserve(logs.size());
+  for (const DiagnosedLog& log : logs) sorted.push_back(&log);
   const auto place = [](const DiagnosedLog* log) {
     const double ratio = ratio_of(log->diagnosis);
     if (!std::isnan(ratio)) return ratio;
     return log->beside_like > 0 ? log->beside_like : -1;
   };
-  return place(a) < place(b);
-}
-
-std::vector<const DiagnosedLog*> slowest_first(const std::vector<DiagnosedLog>& logs) {
-  std::vector<const DiagnosedLog*> sorted;
-  sorted.reserve(logs.size());
-  for (const DiagnosedLog& log : logs) sorted.push_back(&log);
-  std::stable_sort(sorted.begin(), sorted.end(), is_slower);
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [&](const auto* a, const auto* b) { return place(a) < place(b); });
   return sorted;
 }
 

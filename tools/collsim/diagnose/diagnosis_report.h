@@ -33,12 +33,10 @@ std::string name_of(const RecordedCall& call);
 /// Why the verdict is what it is, in one sentence.
 std::string reason_of(const Diagnosis& diagnosis);
 /// What to measure next, in one sentence.
-std::string text_of(const NextMeasurement& next, const Diagnosis& diagnosis);
+std::string text_of(const NextMeasurement& next);
 /// The middle ratio of the sizes from 1 MiB on, or of all; not a number where no size was compared.
 double ratio_of(const Diagnosis& diagnosis);
-/// Whether a log comes before another in a list that begins with the slowest. Logs that were not
-/// compared come first.
-bool is_slower(const DiagnosedLog* a, const DiagnosedLog* b);
+/// Logs that were not compared come first.
 std::vector<const DiagnosedLog*> slowest_first(const std::vector<DiagnosedLog>& logs);
 /// Adds a size to a table, as JSON has it, too.
 void add_size(const DiagnosedSize& size, const RecordedCall& call, Table& table);

@@ -4,39 +4,86 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
+#include <iterator>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "models/recordings/readers.h"
 #include "sim/base/median.h"
+#include "tools/collsim/diagnose/like_runs.h"
 #include "tools/collsim/diagnose/spread.h"
 
 namespace collsim {
 
 namespace {
 
-/// Whether the NICs that NCCL_IB_HCA names are all that the machine of a recording has: ours has
-/// more, and the run itself did not set it.
-bool has_named_nics_alone(const Recording& recording) {
-  return recording.simulated_variables.contains("NCCL_IB_HCA");
+/// How many NICs a value of NCCL_IB_HCA names; 0 where it excludes some, or gives what several
+/// names begin with.
+std::size_t nics_named(const std::string& value) {
+  const std::set<std::string> names = named_ports(value);
+  const bool are_nics = std::all_of(names.begin(), names.end(), [](const std::string& name) {
+    const bool is_driver = name == "mlx4" || name == "mlx5";  // all of its NICs
+    return !is_driver && std::isdigit(static_cast<unsigned char>(name.back())) != 0;
+  });
+  return are_nics ? names.size() : 0;
 }
 
-/// The variables of a row that are heeded, and those that are not, which go to `evidence`.
-std::map<std::string, std::string> heeded(std::map<std::string, std::string> variables,
-                                          const LogFacts& facts, bool has_named_nics,
+/// How many NICs with RDMA a host has.
+std::size_t nics_of_host(const Topology& topology) {
+  const std::vector<GraphDevice>& devices = topology.node(0).graph->graph().devices;
+  return static_cast<std::size_t>(
+      std::count_if(devices.begin(), devices.end(), [](const GraphDevice& device) {
+        return device.kind == DeviceKind::nic && device.gpudirect;
+      }));
+}
+
+/// NCCL_IB_HCA where a run chose some NICs of a host by their names, as our machine takes it: of
+/// its own NICs as many, evenly chosen. Empty where it did not.
+std::string chosen_of_ours(const std::string& value, const Topology& topology) {
+  const std::size_t named = nics_named(value);
+  const std::size_t all = nics_of_host(topology);
+  if (named == 0 || named >= all) return {};
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < named; ++i) {
+    names.push_back(fmt::format("mlx5_{}", i * all / named));
+  }
+  return fmt::format("={}", fmt::join(names, ","));
+}
+
+/// Says once what stands for NICs that a host may name otherwise.
+void add_note_of_nics(const std::string& chosen, const std::string& ours, Evidence& evidence) {
+  std::string note =
+      fmt::format("NCCL_IB_HCA={} was set; what is expected has as many NICs of this machine, {}",
+                  chosen, ours);
+  const auto found = std::find(evidence.notes.begin(), evidence.notes.end(), note);
+  if (found == evidence.notes.end()) evidence.notes.push_back(std::move(note));
+}
+
+/// The variables of a row that are heeded, and those that are not, which go to `evidence`. A choice
+/// of NICs is the asker's, and no fault: what is expected has as few.
+std::map<std::string, std::string> heeded(const Recording& recording, const RecordedRow& row,
+                                          const LogFacts& facts, const Topology& topology,
                                           Evidence& evidence) {
+  std::map<std::string, std::string> variables = row.variables;
   for (const auto& [name, value] : facts.variables) {
     if (changes_what_nccl_does(name)) variables.emplace(name, value);
   }
   for (auto each = variables.begin(); each != variables.end();) {
-    const bool is_of_machine = has_named_nics && each->first == "NCCL_IB_HCA";
-    if (takes_transport_away(each->first) && !is_of_machine) {
-      evidence.taken_away.insert(*each);
-      each = variables.erase(each);
-    } else {
-      ++each;
+    auto& [name, value] = *each;
+    bool is_heeded = !takes_transport_away(name);
+    if (name == "NCCL_IB_HCA") {
+      // What the machine of a recording has, where ours has more, the run itself did not set.
+      const std::string ours =
+          recording.simulated_variables.contains(name) ? value : chosen_of_ours(value, topology);
+      is_heeded = !ours.empty();
+      if (is_heeded && ours != value) add_note_of_nics(std::exchange(value, ours), ours, evidence);
     }
+    if (!is_heeded) evidence.taken_away.insert(*each);
+    each = is_heeded ? std::next(each) : variables.erase(each);
   }
   return variables;
 }
@@ -158,13 +205,12 @@ Evidence gather_evidence(const Recording& recording, const LogFacts& facts,
                          const Topology& topology) {
   Evidence evidence;
   const Hosts hosts(topology);
-  const bool has_named_nics = has_named_nics_alone(recording);
   ValidationOptions any;
   any.mode.reset();
   std::map<RecordedCall, std::map<std::string, Table>> tables;  // by the row's id
   for (const RecordedRow& recorded : recording.rows) {
     RecordedRow row = hosts.with_defaults(recorded);
-    row.variables = heeded(row.variables, facts, has_named_nics, evidence);
+    row.variables = heeded(recording, row, facts, topology, evidence);
     const std::string reason = why_left_out(row, hosts, any);
     if (!reason.empty()) {
       leave_out(row, reason, evidence);

@@ -66,12 +66,12 @@ double score_of(const FittedCause& cause) {
   return cause.log_likelihood + prior_of(cause) + std::log(cause.hypothesis.place_share) - price;
 }
 
-double score_with_unknown(const FittedCause& cause) {
+double share_of_unknown(const FittedCause& cause) {
   // Chosen: a cause that leaves so much is as likely half of the answer as all of it. A tie is the
   // cause's.
   constexpr double even = 0.3;
   constexpr double tie = 1 - 1e-9;
-  return score_of(cause) + std::log(std::min(tie, std::pow(cause.residual / even, 2)));
+  return std::min(tie, std::pow(cause.residual / even, 2));
 }
 
 double misfit_of(const std::vector<double>& residuals) {

@@ -50,9 +50,9 @@ double prior_of(const FittedCause& cause);
 /// What causes are sorted by: the likelihood, the cause's weight, and less for a fitted value.
 double score_of(const FittedCause& cause);
 
-/// The score of the cause together with something unknown: the more the cause leaves of the times,
-/// the likelier that is, and as likely as the cause alone from 30 % on.
-double score_with_unknown(const FittedCause& cause);
+/// How likely something unknown acts beside the cause, as a share of the cause's own likelihood:
+/// the more the cause leaves of the times, and as likely as the cause alone from 30 % on.
+double share_of_unknown(const FittedCause& cause);
 
 /// The root mean square of log(measured / predicted) without the quarter that is farthest off
 /// (one_far_off_in), so that single times that were disturbed do not count.

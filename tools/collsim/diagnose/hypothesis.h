@@ -55,6 +55,10 @@ struct Hypothesis {
   bool is_question = false;  ///< whether it is no fault, but another machine than was guessed
   int more_numbers = 0;      ///< that were fitted beside `parameter`
   CauseSigns signs{};        ///< in logs and settings
+  std::string beside{};      ///< of a fault beside a question, that fault
+
+  /// What is wrong, whatever was guessed wrongly of the machine; of a question, the question.
+  const std::string& fault() const { return beside.empty() ? cause : beside; }
 };
 
 /// Whether the log shows a cause: it has that weight, of which a rare cause has a tenth.
@@ -75,6 +79,9 @@ inline double share_of_effort(Rank ranks) {
 
 /// Says a cause in words: "one NIC port is slow, at 0.25 of its rate".
 std::string describe(const Hypothesis& hypothesis, double value);
+
+/// How many NICs of a host have RDMA.
+std::size_t rdma_nics(const Nccl& nccl);
 
 /// The causes that a call on a machine can have, as the table of causes describes them: those that
 /// are simulated by themselves, then those that are simulated as one of them is, which hosts have

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -14,11 +13,6 @@
 namespace collsim {
 
 namespace {
-
-std::size_t lines(const LogFacts& facts, LogTransport transport) {
-  const auto found = facts.transports.find(transport);
-  return found == facts.transports.end() ? 0 : found->second.count;
-}
 
 /// NICs of bonded ports are named after the bond: "mlx5_bond_0".
 bool has_bond(const LogFacts& facts) {
@@ -33,16 +27,16 @@ constexpr std::size_t few_direct = 3;
 
 /// What a log shows, by the words of the table of causes.
 std::map<std::string_view, bool> lines_of(const LogFacts& facts) {
-  const std::size_t direct = lines(facts, LogTransport::rdma_gpudirect);
-  const std::size_t staged = lines(facts, LogTransport::rdma);
+  const std::size_t direct = line_count(facts, LogTransport::rdma_gpudirect);
+  const std::size_t staged = line_count(facts, LogTransport::rdma);
   return {
       {"any", true},
       {"p2p blocked", facts.p2p_blocked.count > 0},
-      {"through shm", lines(facts, LogTransport::host_memory) > 0},
-      {"through p2p", lines(facts, LogTransport::peer_to_peer) > 0},
+      {"through shm", line_count(facts, LogTransport::host_memory) > 0},
+      {"through p2p", line_count(facts, LogTransport::peer_to_peer) > 0},
       {"no ib device", facts.no_ib_device},
-      {"through tcp", lines(facts, LogTransport::sockets) > 0},
-      {"tcp", lines(facts, LogTransport::sockets) > 0 || facts.network == "Socket"},
+      {"through tcp", line_count(facts, LogTransport::sockets) > 0},
+      {"tcp", line_count(facts, LogTransport::sockets) > 0 || facts.network == "Socket"},
       {"rdma", direct + staged > 0},
       {"too far", facts.too_far.count > 0},
       {"gpudirect disabled", facts.no_gpudirect},
@@ -83,12 +77,12 @@ class Signs {
     return {};
   }
 
-  /// The number that a cause has, where the log says it: NICs after `NET/IB : Using` or of
-  /// NCCL_IB_HCA, channels. Nothing where it is no fewer than the machine has.
+  /// The number that a cause has, where the log says it: NICs after `NET/IB : Using`, channels.
+  /// Nothing where it is no fewer than the machine has.
   std::optional<double> count_shown(const Hypothesis& hypothesis) const {
     std::size_t count = 0;
     if (hypothesis.signs.counts == "nics") {
-      count = facts_.nics.empty() ? nics_named() : facts_.nics.size();
+      count = facts_.nics.size();
     } else if (hypothesis.signs.counts == "channels") {
       count = facts_.channels;
     }
@@ -116,22 +110,6 @@ class Signs {
   }
 
  private:
-  /// How many NICs NCCL_IB_HCA names; 0 where it excludes some, or gives what several names begin
-  /// with.
-  std::size_t nics_named() const {
-    const std::string list = value_of("NCCL_IB_HCA");
-    std::size_t count = 0;
-    for (std::string_view name : split_lines(list, ',')) {
-      name = name.substr(0, name.find(':'));
-      const bool is_driver = name == "mlx4" || name == "mlx5";  // all of its NICs
-      const bool is_one = !name.empty() && name.front() != '^' && !is_driver &&
-                          std::isdigit(static_cast<unsigned char>(name.back())) != 0;
-      if (!is_one) return 0;
-      ++count;
-    }
-    return count;
-  }
-
   std::string value_of(const std::string& name) const {
     const auto found = settings_.find(name);
     return found == settings_.end() ? std::string() : lower_case(found->second);

@@ -18,18 +18,6 @@ namespace {
 /// Which parts of the hosts a run used: no other call.
 constexpr std::array<std::string_view, 2> choices_of_parts{"NCCL_IB_HCA", "NCCL_SOCKET_IFNAME"};
 
-/// The names in "mlx5_0:1,=mlx5_1"; none in "^mlx5_2", which takes away.
-std::set<std::string> named_ports(std::string_view list) {
-  std::set<std::string> names;
-  if (list.starts_with('^')) return names;
-  for (std::string name : split(list, ',')) {
-    name.erase(0, name.find_first_not_of("= "));
-    name.resize(std::min(name.size(), name.find(':')));
-    if (!name.empty()) names.insert(name);
-  }
-  return names;
-}
-
 /// The sizes that all runs have of all their calls; from 1 MiB on where there are any.
 std::vector<std::pair<RecordedCall, Bytes>> common_sizes(const std::vector<const LikeRun*>& runs) {
   constexpr Bytes large{1 << 20};
@@ -68,6 +56,17 @@ std::set<std::string> parts_of(const LikeRun& run, bool with_ports) {
 }
 
 }  // namespace
+
+std::set<std::string> named_ports(std::string_view list) {
+  std::set<std::string> names;
+  if (list.starts_with('^')) return names;
+  for (std::string name : split(list, ',')) {
+    name.erase(0, name.find_first_not_of("= "));
+    name.resize(std::min(name.size(), name.find(':')));
+    if (!name.empty()) names.insert(name);
+  }
+  return names;
+}
 
 LikeRun like_run(const Recording& recording, const LogFacts& facts) {
   LikeRun run;

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/recordings/log_facts.h"
@@ -19,10 +20,13 @@ struct LikeRun {
   std::string gpu;   ///< as the driver names it; may be empty
   std::string nccl;  ///< the release; may be empty
   std::set<std::string> hosts;
-  std::set<std::string>
-      ports;  ///< NICs that it used: those that NCCL_IB_HCA names, else NCCL's log
+  std::set<std::string> ports;  ///< NICs that NCCL_IB_HCA names, else those of NCCL's log
   std::map<RecordedCall, std::map<Bytes, Seconds>> times;  ///< means of out of place and in place
 };
+
+/// The NICs that a value of NCCL_IB_HCA names, as in "mlx5_0:1,=mlx5_1"; none in "^mlx5_2", which
+/// takes away.
+std::set<std::string> named_ports(std::string_view list);
 
 /// The run of the rows whose call is known. NICs and interfaces make no other call of it.
 LikeRun like_run(const Recording& recording, const LogFacts& facts);

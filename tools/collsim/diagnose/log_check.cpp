@@ -36,11 +36,6 @@ class Checker {
   void odd(std::string sentence) { check_.odd.push_back(std::move(sentence)); }
   void seen(std::string sentence) { check_.seen.push_back(std::move(sentence)); }
 
-  std::size_t count(LogTransport transport) const {
-    const LogLines* found = lines_of(facts_, transport);
-    return found == nullptr ? 0 : found->count;
-  }
-
   void look_at_rings() {
     if (facts_.rings.empty()) return;
     std::size_t ranks = facts_.ranks;
@@ -82,9 +77,8 @@ class Checker {
                       "IOMMU and the container",
                       shm->count, shm->first));
     }
-    if (count(LogTransport::peer_to_peer) > 0) {
-      seen(fmt::format("{} connections by peer-to-peer", count(LogTransport::peer_to_peer)));
-    }
+    const std::size_t direct = line_count(facts_, LogTransport::peer_to_peer);
+    if (direct > 0) seen(fmt::format("{} connections by peer-to-peer", direct));
     if (facts_.p2p_blocked.count > 0) odd("NCCL says: " + facts_.p2p_blocked.first);
   }
 
@@ -103,7 +97,7 @@ class Checker {
   }
 
   void look_between_hosts() {
-    const std::size_t direct = count(LogTransport::rdma_gpudirect);
+    const std::size_t direct = line_count(facts_, LogTransport::rdma_gpudirect);
     if (direct > 0) seen(fmt::format("{} connections by RDMA with GPUDirect", direct));
     if (const LogLines* tcp = lines_of(facts_, LogTransport::sockets)) {
       odd(fmt::format("{} connections go over TCP{}: \"{}\"{}", tcp->count,

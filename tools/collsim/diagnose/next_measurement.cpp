@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 namespace collsim {
 
@@ -65,13 +66,14 @@ std::optional<NextMeasurement> next_measurement(const LogPredictor& predictor,
     const auto b = log_times(predictor, candidate, second);
     if (!a || !b) continue;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      const NextMeasurement next{candidate,           sizes[i], {std::exp((*a)[i])},
-                                 {std::exp((*b)[i])}, 0,        1};
+      NextMeasurement next{candidate, sizes[i], {std::exp((*a)[i])}, {std::exp((*b)[i])}};
       // A tenth more, so that of nearly equals the first is kept.
-      if (apart(next) > (best ? 1.1 * apart(*best) : least)) best = next;
+      if (apart(next) > (best ? 1.1 * apart(*best) : least)) best = std::move(next);
     }
   }
-  if (!best || best->call.ranks > max_ranks_simulated) return best;
+  if (!best) return best;
+  best->causes = {first, second};
+  if (best->call.ranks > max_ranks_simulated) return best;
   const auto with = [&](const FittedCause& cause) {
     return predictor.time_of(best->call, cause.hypothesis.change(cause.value), best->size,
                              by_quick_simulation());

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstddef>
+#include <array>
 #include <optional>
 
 #include "tools/collsim/diagnose/cause_fit.h"
@@ -11,10 +11,9 @@ namespace collsim {
 struct NextMeasurement {
   RecordedCall call;
   Bytes size;
-  Seconds first;        ///< with the one cause
-  Seconds second;       ///< with the other
-  std::size_t one = 0;  ///< the causes' places in the list of all
-  std::size_t other = 1;
+  Seconds first;   ///< with the one cause
+  Seconds second;  ///< with the other
+  std::array<FittedCause, 2> causes{};
 };
 
 /// Finds, of other collectives, sizes and numbers of nodes, the one for which the causes differ

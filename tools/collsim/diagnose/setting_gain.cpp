@@ -3,23 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 
+#include "models/nccl/settings/environment.h"
 #include "models/nccl/settings/variable_reach.h"
 
 namespace collsim {
 
 namespace {
-
-/// Settings that change how fast a call is, and that people copy from others.
-constexpr std::array<std::string_view, 11> settings{"NCCL_ALGO",          "NCCL_PROTO",
-                                                    "NCCL_CROSS_NIC",     "NCCL_NVLS_ENABLE",
-                                                    "NCCL_MAX_NCHANNELS", "NCCL_MAX_CTAS",
-                                                    "NCCL_MIN_NCHANNELS", "NCCL_BUFFSIZE",
-                                                    "NCCL_P2P_LEVEL",     "NCCL_P2P_NET_CHUNKSIZE",
-                                                    "NCCL_PXN_DISABLE"};
 
 constexpr double worth_saying = 1.1;
 constexpr Bytes max_simulated{1LL << 30};  // larger calls are as fast, and take longer to simulate
@@ -136,8 +128,9 @@ std::vector<std::string> setting_gains(const LogPredictor& predictor, NcclVersio
   std::vector<std::string> gains;
   if (predictor.evidence().series.empty()) return gains;
   const RecordedCall& call = predictor.evidence().series.front().call;
+  const std::vector<std::string> modelled = modelled_nccl_variables();
   for (const auto& [name, value] : call.variables) {
-    if (std::find(settings.begin(), settings.end(), name) == settings.end()) continue;
+    if (std::find(modelled.begin(), modelled.end(), name) == modelled.end()) continue;
     const std::size_t before = gains.size();
     add_gain_of(predictor, call, name, {}, gains);
     if (name == "NCCL_CROSS_NIC" && value != "1" && gains.size() == before) {

@@ -168,7 +168,7 @@ void ValueFit::ask_first(const Hypothesis& hypothesis, ValueCurve& curve) const 
     return;
   }
   const std::vector<double>& values = hypothesis.parameter->values;
-  constexpr std::size_t many = 16;
+  const std::size_t many = is_large(predictor_) ? 8 : 16;
   std::size_t stride = values.size() <= many ? 1 : divide_up(values.size(), many / 2);
   if (hypothesis.parameter->continuous && values.size() > 3) {
     stride = is_large(predictor_) ? 4 : 2;
@@ -227,7 +227,8 @@ std::optional<FittedCause> ValueFit::screen(const Hypothesis& hypothesis) const 
       if (is_known || !ask(hypothesis, best, *curve)) break;
       best = best_value(hypothesis, *curve, correction_);
     }
-    if (!parameter.continuous && curve->known().size() < parameter.values.size()) {
+    const bool is_between = curve->known().size() < parameter.values.size();
+    if (!parameter.continuous && is_between && !is_large(predictor_)) {
       ask_beside(hypothesis, best, *curve);
       best = best_value(hypothesis, *curve, correction_);
     }

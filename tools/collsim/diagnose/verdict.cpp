@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <string>
 #include <utility>
 
 #include "sim/base/median.h"
@@ -75,14 +77,63 @@ Verdict verdict_of_call(const SizesOfCall& call) {
   return middle(deciding, &DiagnosedSize::doubt) > 1 ? Verdict::cannot_tell : Verdict::healthy;
 }
 
-/// The likelihood of a sorted group belongs to its causes by how likely they are beforehand.
+/// Causes that are one answer, and how likely it is that something unknown acts beside them.
+struct Answer {
+  CauseGroup group;
+  double with_unknown = 0;
+};
+
+/// The likelihood of a group belongs to its causes by how likely they are beforehand.
 void share_likelihood(CauseGroup& group) {
+  std::stable_sort(
+      group.causes.begin(), group.causes.end(),
+      [](const FittedCause& a, const FittedCause& b) { return prior_of(a) > prior_of(b); });
   const double most = prior_of(group.causes.front());
   double sum = 0;
   for (const FittedCause& cause : group.causes) sum += std::exp(prior_of(cause) - most);
   for (FittedCause& cause : group.causes) {
     cause.likelihood = group.likelihood * std::exp(prior_of(cause) - most) / sum;
   }
+}
+
+/// Answers whose first causes are the same in some way as one, as likely as all of them. The
+/// likeliest first.
+template <typename Same>
+std::vector<Answer> joined(std::vector<Answer> answers, const Same& same) {
+  std::vector<Answer> all;
+  for (Answer& each : answers) {
+    const auto found = std::find_if(all.begin(), all.end(), [&](const Answer& other) {
+      return same(other.group.causes.front(), each.group.causes.front());
+    });
+    if (found == all.end()) {
+      all.push_back(std::move(each));
+      continue;
+    }
+    found->group.likelihood += each.group.likelihood;
+    found->with_unknown += each.with_unknown;
+    std::move(each.group.causes.begin(), each.group.causes.end(),
+              std::back_inserter(found->group.causes));
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Answer& a, const Answer& b) {
+    return a.group.likelihood > b.group.likelihood;
+  });
+  return all;
+}
+
+/// Of sorted causes, those that predict the same together; then those of one fault, wherever it is,
+/// however much, and whatever else was guessed wrongly of the machine.
+std::vector<Answer> answers_of(std::vector<FittedCause> causes, double best) {
+  std::vector<Answer> alone;
+  for (FittedCause& cause : causes) {
+    const double likelihood = std::exp(score_of(cause) - best);
+    const double with_unknown = likelihood * share_of_unknown(cause);
+    alone.push_back({{{std::move(cause)}, likelihood}, with_unknown});
+  }
+  std::vector<Answer> alike = joined(std::move(alone), predict_the_same);
+  for (Answer& each : alike) share_likelihood(each.group);
+  return joined(std::move(alike), [](const FittedCause& a, const FittedCause& b) {
+    return a.hypothesis.fault() == b.hypothesis.fault();
+  });
 }
 
 }  // namespace
@@ -177,38 +228,23 @@ Verdict verdict_of(const std::vector<DiagnosedSize>& sizes) {
 }
 
 Posterior posterior_of(std::vector<FittedCause> causes, const OtherScores& others) {
+  sort_by_score(causes);
+  double best = std::max(others.healthy, others.none);
+  if (!causes.empty()) best = std::max(best, score_of(causes.front()));
   Posterior all;
-  double none = others.none;
-  for (const FittedCause& cause : causes) none = std::max(none, score_with_unknown(cause));
-  double best = std::max(others.healthy, none);
-  for (FittedCause& cause : causes) {
-    best = std::max(best, score_of(cause));
-    const auto found = std::find_if(
-        all.causes.begin(), all.causes.end(),
-        [&](const CauseGroup& group) { return predict_the_same(group.causes.front(), cause); });
-    if (found == all.causes.end()) {
-      all.causes.push_back({{std::move(cause)}});
-    } else {
-      found->causes.push_back(std::move(cause));
-    }
-  }
   all.healthy = std::exp(others.healthy - best);
-  all.none = std::exp(none - best);
-  double sum = all.healthy + all.none;
-  for (CauseGroup& group : all.causes) {
-    for (const FittedCause& cause : group.causes) {
-      group.likelihood = std::max(group.likelihood, std::exp(score_of(cause) - best));
-    }
-    sum += group.likelihood;
-    std::stable_sort(
-        group.causes.begin(), group.causes.end(),
-        [](const FittedCause& a, const FittedCause& b) { return prior_of(a) > prior_of(b); });
+  all.none = std::exp(others.none - best);
+  for (Answer& answer : answers_of(std::move(causes), best)) {
+    all.none = std::max(all.none, answer.with_unknown);
+    all.causes.push_back(std::move(answer.group));
   }
+  double sum = all.healthy + all.none;
+  for (const CauseGroup& group : all.causes) sum += group.likelihood;
   all.healthy /= sum;
   all.none /= sum;
   for (CauseGroup& group : all.causes) {
     group.likelihood /= sum;
-    share_likelihood(group);
+    for (FittedCause& cause : group.causes) cause.likelihood /= sum;
   }
   return all;
 }
@@ -229,7 +265,7 @@ Ruling judge(Verdict of_sizes, bool is_slow, const Posterior& posterior) {
   if (fine > even && !posterior.causes.empty() &&
       posterior.causes.front().likelihood >= posterior.none) {
     const FittedCause& first = posterior.causes.front().causes.front();
-    if (first.hypothesis.is_question && first.residual < unexplained_residual) {
+    if (first.hypothesis.is_question) {  // what it leaves of the times counts for `none`
       return {Verdict::healthy,
               fmt::format("as it should be if {}; {}", describe(first.hypothesis, first.value),
                           first.hypothesis.check)};
