@@ -378,7 +378,7 @@ void Executor::start_flows(const Sending& sending) {
     const bool at_once = bytes == 0 || (fifo.route_is_free && !(rate < unlimited));
     const FlowRate even = flow_rate(worker.cost(), at_once ? unlimited : rate);
     fabric_.start_flow(fifo.route, at_once ? 0 : load * bytes,
-                       {(1 / longer) * even.cap, worker.share * even.weight / longer},
+                       {(1 / worker.share) * even.cap, worker.share * even.weight / longer},
                        flow_tag(id, FlowKind::worker));
   }
 }

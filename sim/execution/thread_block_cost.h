@@ -96,7 +96,7 @@ inline constexpr BytesPerSecond ordinary_rate = gigabytes_per_second(20);
 /// the same share as any other. What only links limit counts as `ordinary_rate`.
 inline FlowRate flow_rate(const ProtocolConstants& cost, BytesPerSecond cap) {
   if (cost.flags_lines() || !(cap < unlimited)) return cap;
-  return {cap, cap.value / ordinary_rate.value};
+  return {ordinary_rate, cap.value / ordinary_rate.value};
 }
 
 /// Whether the worker sends the slice that it is at as it came.

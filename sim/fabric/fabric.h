@@ -17,15 +17,22 @@ using EventTag = std::uint32_t;
 /// The cap and the weight of a flow.
 struct FlowRate {
   // Not explicit: most flows have but a cap.
-  FlowRate(BytesPerSecond rate_cap, double share_weight = 1)  // NOLINT(google-explicit-constructor)
-      : cap(rate_cap), weight(share_weight) {}
+  FlowRate(BytesPerSecond cap_of_one,  // NOLINT(google-explicit-constructor)
+           double share_weight = 1)
+      : cap(cap_of_one), weight(share_weight) {}
+  /// The most that the flow reaches.
+  BytesPerSecond highest() const { return weight * cap; }
+  friend bool operator==(const FlowRate&, const FlowRate&) = default;
 
-  BytesPerSecond cap;  ///< the most that it reaches; may be `unlimited`
-  double weight = 1;   ///< positive; of a full resource it gets so much more than flows of weight 1
+  BytesPerSecond cap;  ///< the most that a flow of weight 1 reaches; may be `unlimited`
+  /// Positive; the flow is as fast as so many of weight 1. At most 2^19; engines round it to 2^-44.
+  double weight = 1;
 };
 
 /// A resource, and how many flows that are alike load it at once.
 struct Load {
+  friend bool operator==(const Load&, const Load&) = default;
+
   ResourceId resource = 0;
   std::uint32_t times = 1;
 };
@@ -44,8 +51,7 @@ class FabricListener {
 ///
 /// Contract, the same for every engine (agreeing to 1e-9 relative):
 ///  - rates are the unique allocation that is max-min fair by weight (a flow's rate counts divided
-///  by
-///    its weight), each flow also limited by its own rate cap;
+///    by its weight), each flow also limited by its own cap;
 ///  - a flow of zero bytes, or a timer of zero delay, is over at the instant it was started, but
 ///    reported by run(), never from inside the call that started it;
 ///  - events of one instant are all reported before time moves on; their order is deterministic,

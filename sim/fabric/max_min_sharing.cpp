@@ -40,18 +40,18 @@ MaxMinSharing::FlowId MaxMinSharing::add_flow(std::span<const Load> route) {
   flow.hops = static_cast<std::uint32_t>(route.size());
   flows_.push_back(flow);
   for (const Load& load : route) {
-    hops_.push_back({load.resource, id, none, none, 0, static_cast<double>(load.times)});
+    const auto times = static_cast<double>(load.times);
+    hops_.push_back({load.resource, id, none, none, 0, times, times});
   }
   return id;
 }
 
 void MaxMinSharing::start(FlowId id, const FlowRate& rate) {
   Flow& flow = flows_[id];
-  if (flow.rate_cap != rate.cap.value || flow.limits != limits_) {
-    flow.rate_cap = rate.cap.value;
+  if (flow.rate != rate || flow.limits != limits_) {
+    flow.rate = rate;
     bound(flow);
   }
-  flow.weight = rate.weight;
   flow.level = 0;
   flow.bottleneck = none;
   flow.running = true;
@@ -70,9 +70,8 @@ void MaxMinSharing::start(FlowId id, const FlowRate& rate) {
   started_.push_back(id);
 }
 
-void MaxMinSharing::change(FlowId id, const FlowRate& rate) {
-  flows_[id].rate_cap = rate.cap.value;
-  flows_[id].weight = rate.weight;
+void MaxMinSharing::set_weight(FlowId id, double weight) {
+  flows_[id].rate.weight = weight;
   bound_again(id);
 }
 
@@ -110,7 +109,7 @@ void MaxMinSharing::set_capacity(ResourceId id, double capacity) {
 double MaxMinSharing::load(ResourceId id) const {
   double sum = 0;
   for (HopId h = resources_[id].first_hop; h != none; h = hops_[h].next) {
-    sum += hops_[h].times * rate_of(flows_[hops_[h].flow]);
+    sum += hops_[h].weight * flows_[hops_[h].flow].level;
   }
   return sum;
 }
@@ -122,17 +121,18 @@ double MaxMinSharing::slack(const Resource& resource) {
 /// Shares are whole numbers, so that sums of them stay exact.
 void MaxMinSharing::bound(Flow& flow) {
   flow.limits = limits_;
-  flow.bound = flow.rate_cap;
+  flow.bound = flow.rate.cap.value;
   flow.narrowest = none;
-  for (const Hop& hop : hops_of(flow)) {
-    if (resources_[hop.resource].limit <= hop.times * flow.bound) {
-      flow.bound = resources_[hop.resource].limit / hop.times;
+  for (Hop& hop : hops_of(flow)) {
+    hop.weight = hop.times * flow.rate.weight;
+    if (resources_[hop.resource].limit <= hop.weight * flow.bound) {
+      flow.bound = resources_[hop.resource].limit / hop.weight;
       flow.narrowest = hop.resource;
     }
   }
   for (Hop& hop : hops_of(flow)) {
     const double limit = resources_[hop.resource].limit;
-    const double part = limit > 0 ? hop.times * flow.bound / limit : 1;
+    const double part = limit > 0 ? hop.weight * flow.bound / limit : 1;
     hop.share = static_cast<std::uint64_t>(std::llround(part * static_cast<double>(whole)));
   }
 }
@@ -142,16 +142,17 @@ bool MaxMinSharing::can_reach_bound(const Flow& flow) const {
   return flow.narrowest == none || !can_hold(resources_[flow.narrowest]);
 }
 
-/// After a change of limits or of its cap. What the flow could use of other resources changes too:
-/// they may hold others no longer.
+/// After a change of limits or of its weight. What the flow could use of other resources changes
+/// too: they may hold others no longer.
 void MaxMinSharing::bound_again(FlowId id) {
   for (const Hop& hop : hops_of(flows_[id])) {
     resources_[hop.resource].demand -= hop.share;
   }
   bound(flows_[id]);
   for (const Hop& hop : hops_of(flows_[id])) {
-    resources_[hop.resource].demand += hop.share;
-    changed_.push_back(hop.resource);
+    Resource& resource = resources_[hop.resource];
+    resource.demand += hop.share;
+    if (resource.held > 0 || resource.bursts) changed_.push_back(hop.resource);
   }
   started_.push_back(id);
 }
@@ -207,18 +208,17 @@ void MaxMinSharing::run_unhindered(FlowId id, TokenBuckets& buckets, double now)
     --resources_[flow.bottleneck].held;
   }
   flow.bottleneck = none;
-  double rate = flow.bound;
+  flow.level = flow.bound;
   for (const Hop& hop : hops_of(flow)) {
     Resource& resource = resources_[hop.resource];
     if (!resource.bursts) continue;
     resource.capacity = buckets.capacity(hop.resource, now);
     used_buckets_.push_back(hop.resource);
-    if (resource.capacity < hop.times * rate) {
-      rate = resource.capacity / hop.times;
+    if (resource.capacity < hop.weight * flow.level) {
+      flow.level = resource.capacity / hop.weight;
       flow.bottleneck = hop.resource;
     }
   }
-  flow.level = rate / flow.weight;
   if (flow.bottleneck != none) {
     ++resources_[flow.bottleneck].held;
     resources_[flow.bottleneck].level = flow.level;
@@ -259,10 +259,9 @@ void MaxMinSharing::fill() {
 void MaxMinSharing::add_bound(FlowId id) {
   const Flow& flow = flows_[id];
   if (!can_reach_bound(flow)) return;
-  const double level = flow.bound / flow.weight;
-  bound_levels_.push_back({level, id});
+  bound_levels_.push_back({flow.bound, id});
   if (bounds_are_heap_) std::push_heap(bound_levels_.begin(), bound_levels_.end(), higher);
-  lowest_bound_ = std::min(lowest_bound_, level);
+  lowest_bound_ = std::min(lowest_bound_, flow.bound);
 }
 
 /// Most solves reach no bound, and need no order of them.
@@ -331,13 +330,13 @@ void MaxMinSharing::look_at(ResourceId id) {
     const Flow& flow = flows_[hops_[h].flow];
     if (flow.round == round_) {
       ++resource.open;
-      resource.open_weight += hops_[h].times * flow.weight;
+      resource.open_weight += hops_[h].weight;
       continue;
     }
-    out += hops_[h].times * rate_of(flow);
+    out += hops_[h].weight * flow.level;
     if (flow.bottleneck == id) {
       ++resource.out_held;
-      resource.held_weight += hops_[h].times * flow.weight;
+      resource.held_weight += hops_[h].weight;
     }
   }
   resource.left = resource.capacity - out;
@@ -398,10 +397,10 @@ void MaxMinSharing::fix(FlowId id, double level, ResourceId bottleneck) {
   for (const Hop& hop : hops_of(flow)) {
     Resource& resource = resources_[hop.resource];
     if (resource.pass != pass_) continue;
-    resource.left -= hop.times * flow.weight * level;
+    resource.left -= hop.weight * level;
     resource.top = std::max(resource.top, level);
     --resource.open;
-    resource.open_weight -= hop.times * flow.weight;
+    resource.open_weight -= hop.weight;
     if (sinks && resource.out_held > 0) {
       join_held(hop.resource);
     }
@@ -419,9 +418,9 @@ void MaxMinSharing::join(FlowId id) {
     Resource& resource = resources_[hop.resource];
     if (!can_hold(resource)) continue;
     if (resource.pass == pass_) {
-      resource.left += hop.times * rate_of(flow);
+      resource.left += hop.weight * flow.level;
       ++resource.open;
-      resource.open_weight += hop.times * flow.weight;
+      resource.open_weight += hop.weight;
       --resource.out;
       resource.out_held -= flow.bottleneck == hop.resource ? 1 : 0;
     } else {
@@ -439,7 +438,7 @@ bool MaxMinSharing::join_higher(ResourceId id) {
   const double some = slack(resource);
   const auto is_above = [&](const Flow& flow, double level) {
     const double tolerance = flow.bottleneck == id ? -some : some;
-    return flow.weight * (flow.level - level) > tolerance;
+    return flow.rate.weight * (flow.level - level) > tolerance;
   };
   higher_.clear();
   const double level_of_all = level_left(resource);

@@ -13,10 +13,10 @@ namespace collsim {
 ///
 /// What is made fair is the flows' levels, their rates divided by their weights. An allocation is
 /// max-min fair, and then the only one, if every flow has a bottleneck: it runs at its bound, the
-/// most it could have alone, or a resource of its route is full and no flow there has a higher
-/// level. Each flow's bottleneck is kept. A change frees the flows that it takes the bottleneck
-/// from; only these are solved, by water-filling over what the others leave (all levels rise
-/// together until a resource is full or a bound is reached). Others join them
+/// highest level that it could have alone, or a resource of its route is full and no flow there has
+/// a higher level. Each flow's bottleneck is kept. A change frees the flows that it takes the
+/// bottleneck from; only these are solved, by water-filling over what the others leave (all levels
+/// rise together until a resource is full or a bound is reached). Others join them
 ///  - where a resource fills and they are higher than it allows, or are held there by it,
 ///  - where a flow sinks below the level it had and they are held by a resource of its route.
 /// Either is found while the water is still below their own level, so that they rise with the rest
@@ -25,7 +25,8 @@ namespace collsim {
 /// A resource whose flows would not fill it at their bounds holds none and is not looked at.
 ///
 /// A flow may stand for several that are alike in everything: a resource then carries its rate that
-/// many times.
+/// many times. Flows over the same resources with the same cap are one, with the sum of their
+/// weights: they have the same level.
 class MaxMinSharing {
  public:
   using FlowId = std::uint32_t;
@@ -37,8 +38,8 @@ class MaxMinSharing {
   FlowId add_flow(std::span<const Load> route);
 
   void start(FlowId id, const FlowRate& rate);
-  /// Gives the flow this cap and weight from now on.
-  void change(FlowId id, const FlowRate& rate);
+  /// Gives the flow this weight from now on.
+  void set_weight(FlowId id, double weight);
   void end(FlowId id);
   void set_capacity(ResourceId id, double capacity);
   /// Notes that the resource's bucket opens or closes.
@@ -53,7 +54,8 @@ class MaxMinSharing {
   /// Resources with buckets whose load may have changed.
   std::span<const ResourceId> used_buckets() const { return used_buckets_; }
 
-  double rate(FlowId id) const { return rate_of(flows_[id]); }
+  /// Its rate divided by its weight.
+  double level(FlowId id) const { return flows_[id].level; }
   bool is_running(FlowId id) const { return flows_[id].running; }
   double capacity(ResourceId id) const { return resources_[id].capacity; }
   /// The sum of its flows' rates.
@@ -90,23 +92,23 @@ class MaxMinSharing {
     FlowId flow = 0;
     HopId previous = none;
     HopId next = none;
-    std::uint64_t share = 0;  ///< what flows at this one's bound take of the limit; of `whole`
+    std::uint64_t share = 0;  ///< what the flow takes of the limit at its bound; of `whole`
     double times = 1;         ///< flows for which this one stands there
+    double weight = 1;        ///< of all of them
   };
   struct Flow {
     // What a walk through a resource's flows reads lies together.
     double level = 0;
-    double weight = 1;
     std::uint64_t round = 0;       ///< the last solve that it was in
     double new_level = 0;          ///< while solving; negative: not known yet
     ResourceId bottleneck = none;  ///< none: its bound
     ResourceId new_bottleneck = none;
     HopId first_hop = 0;
     std::uint32_t hops = 0;
-    double bound = 0;             ///< the most that its rate could be alone
-    ResourceId narrowest = none;  ///< whose limit is its bound; none: its rate cap is
+    double bound = 0;             ///< the highest that its level could be alone
+    ResourceId narrowest = none;  ///< whose limit is its bound; none: its cap is
     bool running = false;         ///< whether it is in its resources' lists
-    double rate_cap = -1;
+    FlowRate rate{BytesPerSecond{-1}, 0};
     std::uint64_t limits = 0;  ///< the version of the limits that `bound` is for
   };
   struct Level {
@@ -125,7 +127,6 @@ class MaxMinSharing {
   static bool can_hold(const Resource& resource) {
     return resource.bursts || resource.demand > whole || resource.flows > max_summed;
   }
-  static double rate_of(const Flow& flow) { return flow.weight * flow.level; }
   static double slack(const Resource& resource);
   static double level_left(const Resource& resource);
 

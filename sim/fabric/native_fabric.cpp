@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "sim/base/scramble.h"
+
 namespace collsim {
 namespace {
 
@@ -13,6 +15,8 @@ namespace {
 /// (1e-16), and so small that ten thousand steps of it stay below 1e-9.
 constexpr double same_instant = 1e-14;
 constexpr double infinity = std::numeric_limits<double>::infinity();
+/// Weights are whole numbers of these: their sums stay exact, however many flows come and go.
+constexpr double weight_units = std::uint64_t{1} << 44U;
 
 }  // namespace
 
@@ -34,40 +38,109 @@ RouteId NativeFabric::add_route(std::span<const ResourceId> resources) {
 }
 
 RouteId NativeFabric::add_folded_route(std::span<const Load> loads) {
-  Route route;
-  route.first = static_cast<std::uint32_t>(route_loads_.size());
+  std::vector<Load> limited;
+  limited.reserve(loads.size());
   for (const Load& load : loads) {
-    if (std::isfinite(sharing_.capacity(load.resource))) route_loads_.push_back(load);
+    if (std::isfinite(sharing_.capacity(load.resource))) limited.push_back(load);
   }
-  route.length = static_cast<std::uint32_t>(route_loads_.size()) - route.first;
-  routes_.push_back(route);
-  return static_cast<RouteId>(routes_.size() - 1);
+  paths_of_routes_.push_back(take_path(limited));
+  return static_cast<RouteId>(paths_of_routes_.size() - 1);
+}
+
+/// The path of these loads, of which there is but one.
+std::uint32_t NativeFabric::take_path(std::span<const Load> loads) {
+  std::uint64_t hash = 0;
+  for (const Load& load : loads) {
+    hash = scramble(hash ^ load.resource ^ std::uint64_t{load.times} << 32U);
+  }
+  const auto [begin, end] = paths_by_hash_.equal_range(hash);
+  for (auto known = begin; known != end; ++known) {
+    if (std::ranges::equal(loads_of(paths_[known->second]), loads)) return known->second;
+  }
+  const auto path = static_cast<std::uint32_t>(paths_.size());
+  paths_.push_back(
+      {static_cast<std::uint32_t>(loads_.size()), static_cast<std::uint32_t>(loads.size()), none});
+  loads_.insert(loads_.end(), loads.begin(), loads.end());
+  paths_by_hash_.emplace(hash, path);
+  return path;
 }
 
 void NativeFabric::start_flow(RouteId route, double bytes, const FlowRate& rate, EventTag tag) {
   assert(bytes >= 0 && std::isfinite(bytes) && rate.cap.value > 0);
-  assert(rate.weight > 0 && std::isfinite(rate.weight));
-  const FlowId id = take_flow(route);
-  Flow& flow = flows_[id];
-  assert(routes_[route].length > 0 || std::isfinite(rate.cap.value) || bytes == 0);
-  flow.tag = tag;
-  flow.remaining = bytes;
-  flow.settled = now_;
-  flow.rate = 0;
+  assert(rate.weight > 0 && rate.weight <= 1U << 19U);
   if (bytes == 0) {
-    flow.finish = now_;
-    schedule(id);
+    queue_.push(now_, {tag, empty_flow_version});
     return;
   }
-  flow.finish = infinity;
-  if (!std::exchange(flow.leaving, false)) {
-    sharing_.start(id, rate);
-  } else if (rate.cap == flow.max.cap && rate.weight == flow.max.weight) {
-    next_.push_back(id);
+  Flow flow;
+  flow.weight = static_cast<std::uint64_t>(std::llround(rate.weight * weight_units));
+  flow.tag = tag;
+  add_flow(route, bytes / rate.weight, rate.cap, flow);
+}
+
+/// A flow that has so much to move for each unit of its weight.
+void NativeFabric::add_flow(RouteId route, double left, BytesPerSecond cap, const Flow& flow) {
+  const std::uint32_t path = paths_of_routes_[route];
+  assert(paths_[path].length > 0 || std::isfinite(cap.value));
+  const BundleId id = take_bundle(path, cap);
+  Bundle& bundle = bundles_[id];
+  FlowId slot = free_flow_;
+  if (slot == none) {
+    slot = static_cast<FlowId>(flows_.size());
+    flows_.push_back(flow);
   } else {
-    sharing_.change(id, rate);
+    free_flow_ = flows_[slot].next;
+    flows_[slot] = flow;
   }
-  flow.max = rate;
+  flows_[slot].route = route;
+  flows_[slot].end = moved(bundle) + left;
+  bundle.weight += flow.weight;
+  insert(bundle, slot);
+  touch(id);
+}
+
+/// One of this cap, or an empty one that has it from now on.
+NativeFabric::BundleId NativeFabric::take_bundle(std::uint32_t path, BytesPerSecond cap) {
+  BundleId empty = none;
+  for (BundleId id = paths_[path].first_bundle; id != none; id = bundles_[id].next) {
+    const Bundle& bundle = bundles_[id];
+    if (bundle.cap == cap) return id;
+    if (bundle.weight == 0 && bundle.shared_weight == 0) empty = id;
+  }
+  if (empty == none) {
+    empty = sharing_.add_flow(loads_of(paths_[path]));
+    Bundle bundle;
+    bundle.path = path;
+    bundle.next = paths_[path].first_bundle;
+    bundles_.push_back(bundle);
+    paths_[path].first_bundle = empty;
+  }
+  bundles_[empty].cap = cap;
+  return empty;
+}
+
+/// Behind all that end no later. Most flows end after those that began before them.
+void NativeFabric::insert(Bundle& bundle, FlowId id) {
+  Flow& flow = flows_[id];
+  flow.previous = bundle.last;
+  while (flow.previous != none && flows_[flow.previous].end > flow.end) {
+    flow.previous = flows_[flow.previous].previous;
+  }
+  FlowId& before = flow.previous == none ? bundle.first : flows_[flow.previous].next;
+  flow.next = std::exchange(before, id);
+  (flow.next == none ? bundle.last : flows_[flow.next].previous) = id;
+}
+
+void NativeFabric::remove(Bundle& bundle, FlowId id) {
+  Flow& flow = flows_[id];
+  (flow.previous == none ? bundle.first : flows_[flow.previous].next) = flow.next;
+  (flow.next == none ? bundle.last : flows_[flow.next].previous) = flow.previous;
+  bundle.weight -= flow.weight;
+  flow.next = std::exchange(free_flow_, id);
+}
+
+void NativeFabric::touch(BundleId id) {
+  if (!std::exchange(bundles_[id].touched, true)) touched_.push_back(id);
 }
 
 void NativeFabric::start_timer(Seconds delay, EventTag tag) {
@@ -87,14 +160,23 @@ void NativeFabric::set_capacity(ResourceId resource, BytesPerSecond capacity) {
 }
 
 void NativeFabric::redirect(RouteId from, RouteId to) {
-  assert(from != to && routes_[from].length > 0 && routes_[to].length > 0);
-  const auto flows = static_cast<FlowId>(flows_.size());
-  for (FlowId id = 0; id < flows; ++id) {
-    if (flows_[id].route != from || !sharing_.is_running(id) || flows_[id].leaving) continue;
-    settle(flows_[id]);
-    const Flow flow = flows_[id];
-    release(id);
-    start_flow(to, flow.remaining, flow.max, flow.tag);
+  const std::uint32_t path = paths_of_routes_[from];
+  const std::uint32_t new_path = paths_of_routes_[to];
+  assert(from != to && paths_[path].length > 0 && paths_[new_path].length > 0);
+  for (BundleId id = paths_[path].first_bundle; id != none; id = bundles_[id].next) {
+    const double moved_by_now = moved(bundles_[id]);
+    for (FlowId f = bundles_[id].first; f != none;) {
+      const Flow flow = flows_[f];
+      if (flow.route == from && path == new_path) {
+        flows_[f].route = to;
+      } else if (flow.route == from) {
+        remove(bundles_[id], f);
+        touch(id);
+        const double left = std::max(flow.end - moved_by_now, 0.0);
+        add_flow(to, left, bundles_[id].cap, flow);
+      }
+      f = flow.next;
+    }
   }
 }
 
@@ -108,7 +190,7 @@ void NativeFabric::run(FabricListener& listener) {
       now_ = queue_.time();
       const double instant_end = now_ * (1 + same_instant);
       while (!queue_.empty() && queue_.time() <= instant_end) {
-        dispatch(queue_.pop(), listener);
+        dispatch(queue_.pop(), instant_end, listener);
       }
       update_rates();
     }
@@ -120,7 +202,7 @@ void NativeFabric::run(FabricListener& listener) {
 void NativeFabric::schedule_next_completions() {
   while (!completions_.empty() &&
          (queue_.empty() || completions_.time() <= queue_.time() * (1 + same_instant))) {
-    const FlowId id = completions_.front();
+    const BundleId id = completions_.front();
     completions_.remove(id);
     schedule(id);
   }
@@ -128,51 +210,33 @@ void NativeFabric::schedule_next_completions() {
 
 /// Must be known before the clock moves to the front of the queue.
 bool NativeFabric::is_stale(FabricEvent event) const {
-  if (event.version == timer_version) return false;
+  if (event.version < first_version) return false;
   if (event.version == bucket_version) return buckets_.empty_at(event.id) != queue_.time();
-  return flows_[event.id].version != event.version;
+  return bundles_[event.id].version != event.version;
 }
 
-void NativeFabric::dispatch(FabricEvent event, FabricListener& listener) {
+void NativeFabric::dispatch(FabricEvent event, double instant_end, FabricListener& listener) {
   if (event.version == timer_version) {
     listener.on_timer(event.id);
-    return;
-  }
-  if (event.version == bucket_version) {
+  } else if (event.version == empty_flow_version) {
+    listener.on_flow_done(event.id);
+  } else if (event.version == bucket_version) {
     empty_bucket(event.id);
-    return;
+  } else if (bundles_[event.id].version == event.version) {
+    cancel(event.id);
+    end_flows(event.id, instant_end, listener);
   }
-  if (flows_[event.id].version != event.version) {
-    return;
-  }
-  const EventTag tag = flows_[event.id].tag;
-  release(event.id);
-  listener.on_flow_done(tag);
 }
 
-NativeFabric::FlowId NativeFabric::take_flow(RouteId route_id) {
-  Route& route = routes_[route_id];
-  if (route.free_flow != none) {
-    const FlowId id = route.free_flow;
-    route.free_flow = flows_[id].next_free;
-    return id;
-  }
-  Flow flow;
-  flow.route = route_id;
-  flow.version = timer_version + 1;
-  flows_.push_back(flow);
-  return sharing_.add_flow(std::span(route_loads_).subspan(route.first, route.length));
-}
-
-void NativeFabric::release(FlowId id) {
-  cancel(id);
-  Flow& flow = flows_[id];
-  if (sharing_.is_running(id) && !flow.leaving) {
-    flow.leaving = true;
-    leaving_.push_back(id);
-  }
-  flow.next_free = routes_[flow.route].free_flow;
-  routes_[flow.route].free_flow = id;
+/// Those of the bundle that are over at this instant. The listener may start others meanwhile.
+void NativeFabric::end_flows(BundleId id, double instant_end, FabricListener& listener) {
+  touch(id);
+  do {
+    const FlowId first = bundles_[id].first;
+    remove(bundles_[id], first);
+    listener.on_flow_done(flows_[first].tag);
+  } while (finish_of_first(bundles_[id]) <= instant_end);
+  bundles_[id].finish = infinity;
 }
 
 void NativeFabric::empty_bucket(ResourceId id) {
@@ -181,40 +245,43 @@ void NativeFabric::empty_bucket(ResourceId id) {
   sharing_.note_change(id);
 }
 
-void NativeFabric::update_rates() {
-  end_leaving();
-  if (sharing_.solve(buckets_, now_)) {
-    for (const FlowId id : sharing_.unhindered()) {
-      cancel(id);
-      set_rate(id);
-      if (std::isfinite(flows_[id].finish)) schedule(id);
+/// Tells MaxMinSharing which bundles weigh something else than at the last solve.
+void NativeFabric::share_weights() {
+  for (const BundleId id : touched_) {
+    Bundle& bundle = bundles_[id];
+    if (bundle.weight == bundle.shared_weight) continue;
+    const double weight = static_cast<double>(bundle.weight) / weight_units;
+    if (bundle.weight == 0) {
+      sharing_.end(id);
+      bundle.level = 0;
+      bundle.moved = 0;
+    } else if (bundle.shared_weight == 0) {
+      sharing_.start(id, {bundle.cap, weight});
+    } else {
+      sharing_.set_weight(id, weight);
     }
-    for (const FlowId id : sharing_.solved()) await(id);
+    bundle.shared_weight = bundle.weight;
+  }
+}
+
+void NativeFabric::update_rates() {
+  share_weights();
+  if (sharing_.solve(buckets_, now_)) {
+    for (const BundleId id : sharing_.unhindered()) {
+      bundles_[id].unhindered = true;
+      set_level(id);
+    }
+    for (const BundleId id : sharing_.solved()) {
+      bundles_[id].unhindered = false;
+      set_level(id);
+    }
     use_buckets();
   }
-  for (const FlowId id : next_) {
-    if (sharing_.is_running(id)) await(id);  // it was not redirected since
+  for (const BundleId id : touched_) {
+    bundles_[id].touched = false;
+    await(id);
   }
-  next_.clear();
-}
-
-void NativeFabric::end_leaving() {
-  for (const FlowId id : leaving_) {
-    if (std::exchange(flows_[id].leaving, false)) sharing_.end(id);
-  }
-  leaving_.clear();
-}
-
-/// The end of a flow whose rate may change again before.
-void NativeFabric::await(FlowId id) {
-  if (flows_[id].rate == sharing_.rate(id)) return;
-  set_rate(id);
-  if (std::isfinite(flows_[id].finish)) {
-    if (flows_[id].scheduled) cancel(id);
-    completions_.set(id, flows_[id].finish);  // in place of the one that it had
-  } else {
-    cancel(id);
-  }
+  touched_.clear();
 }
 
 void NativeFabric::use_buckets() {
@@ -224,39 +291,60 @@ void NativeFabric::use_buckets() {
   }
 }
 
-/// Takes off what the flow has moved until now.
-void NativeFabric::settle(Flow& flow) const {
-  flow.remaining = std::max(flow.remaining - flow.rate * (now_ - flow.settled), 0.0);
-  flow.settled = now_;
+/// What a flow of weight 1 has moved by now.
+double NativeFabric::moved(const Bundle& bundle) const {
+  return bundle.moved + bundle.level * (now_ - bundle.settled);
 }
 
-/// To what its share is now. The completion that it has is the caller's to take back.
-void NativeFabric::set_rate(FlowId id) {
-  Flow& flow = flows_[id];
-  settle(flow);
-  flow.rate = sharing_.rate(id);
-  flow.finish = flow.rate > 0        ? now_ + flow.remaining / flow.rate
-                : flow.remaining > 0 ? infinity
-                                     : now_;
+/// Infinite: there is none, or it stands still.
+double NativeFabric::finish_of_first(const Bundle& bundle) const {
+  if (bundle.first == none || bundle.level == 0) return infinity;
+  const double left = flows_[bundle.first].end - bundle.moved;
+  return std::max(bundle.settled + left / bundle.level, now_);
 }
 
-void NativeFabric::schedule(FlowId id) {
-  Flow& flow = flows_[id];
-  flow.scheduled = true;
-  queue_.push(flow.finish, {id, flow.version});
+/// To what its share is now.
+void NativeFabric::set_level(BundleId id) {
+  Bundle& bundle = bundles_[id];
+  if (bundle.level == sharing_.level(id)) return;
+  bundle.moved = moved(bundle);
+  bundle.settled = now_;
+  bundle.level = sharing_.level(id);
+  touch(id);
+}
+
+/// The end of its first flow, which may be another one now.
+void NativeFabric::await(BundleId id) {
+  Bundle& bundle = bundles_[id];
+  const double finish = finish_of_first(bundle);
+  if (finish == bundle.finish) return;
+  bundle.finish = finish;
+  if (!std::isfinite(finish)) {
+    cancel(id);
+  } else if (bundle.unhindered) {
+    cancel(id);
+    schedule(id);
+  } else {
+    if (bundle.scheduled) cancel(id);
+    completions_.set(id, finish);  // in place of the one that it had
+  }
+}
+
+void NativeFabric::schedule(BundleId id) {
+  Bundle& bundle = bundles_[id];
+  bundle.scheduled = true;
+  queue_.push(bundle.finish, {id, bundle.version});
 }
 
 /// Takes its completion back, if it has one.
-void NativeFabric::cancel(FlowId id) {
-  Flow& flow = flows_[id];
-  if (!flow.scheduled) {
+void NativeFabric::cancel(BundleId id) {
+  Bundle& bundle = bundles_[id];
+  if (!bundle.scheduled) {
     completions_.remove(id);
     return;
   }
-  flow.scheduled = false;
-  if (++flow.version == bucket_version) {
-    flow.version = timer_version + 1;
-  }
+  bundle.scheduled = false;
+  if (++bundle.version == bucket_version) bundle.version = first_version;
 }
 
 }  // namespace collsim

@@ -249,7 +249,7 @@ void SimGridFabric::start_flow(RouteId route_id, double bytes, const FlowRate& r
   Route& route = routes_[route_id];
   if (route.links.empty() || bytes == 0) {  // shares nothing; SimGrid would not take it
     assert(std::isfinite(rate.cap.value) || bytes == 0);
-    push_event(bytes / rate.cap.value * clock_per_second, {tag, flow_event});
+    push_event(bytes / rate.highest().value * clock_per_second, {tag, flow_event});
     return;
   }
   Flow& flow = take_flow();
@@ -346,8 +346,8 @@ s4u::Host* SimGridFabric::make_sender(const std::vector<s4u::LinkInRoute>& links
 }
 
 s4u::Host* SimGridFabric::sender_of(Route& route, const FlowRate& rate) {
-  const bool is_plain = rate.cap.value >= route.capacity && rate.weight == 1;
-  const Limit limit{std::min(rate.cap.value, route.capacity), rate.weight};
+  const bool is_plain = rate.highest().value >= route.capacity && rate.weight == 1;
+  const Limit limit{std::min(rate.highest().value, route.capacity), rate.weight};
   s4u::Host*& sender = is_plain ? route.plain : route.limited[limit];
   if (sender == nullptr) {
     std::vector<s4u::LinkInRoute> links;

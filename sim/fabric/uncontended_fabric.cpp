@@ -30,7 +30,7 @@ RouteId UncontendedFabric::add_route(std::span<const ResourceId> resources) {
 
 void UncontendedFabric::start_flow(RouteId route, double bytes, const FlowRate& rate,
                                    EventTag tag) {
-  double least = rate.cap.value;
+  double least = rate.highest().value;
   for (const ResourceId resource : routes_[route]) least = std::min(least, capacities_[resource]);
   assert(bytes >= 0 && std::isfinite(bytes));
   assert(std::isfinite(least) || bytes == 0);

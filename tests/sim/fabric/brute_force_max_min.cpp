@@ -66,7 +66,7 @@ RouteId BruteForceFabric::add_route(std::span<const ResourceId> resources) {
 }
 
 void BruteForceFabric::start_flow(RouteId route, double bytes, const FlowRate& rate, EventTag tag) {
-  flows_.push_back({bytes, {routes_[route], rate.cap.value, rate.weight}, tag, route});
+  flows_.push_back({bytes, {routes_[route], rate.highest().value, rate.weight}, tag, route});
 }
 
 void BruteForceFabric::start_timer(Seconds delay, EventTag tag) {

@@ -120,6 +120,24 @@ TEST_P(FabricCapacityChange, run_returns_though_a_flow_stands_still) {
   expect_time(recorder.end_of(2), 2);
 }
 
+TEST_P(FabricCapacityChange, a_redirect_leaves_flows_of_other_routes_over_the_same_links) {
+  // Two flows of 8 bytes share 4: 2 each until 1. Then flow 0 has 6 left, at 10 over the other
+  // link: over at 1.6; flow 1 has 6 left at 4: over at 2.5.
+  const auto fabric = make_fabric(GetParam());
+  Recorder recorder(*fabric);
+  const auto link = fabric->add_resource(per_second(4));
+  const RouteId moved = add_route(*fabric, {link});
+  const RouteId left = add_route(*fabric, {link});
+  const RouteId other = add_route(*fabric, {fabric->add_resource(per_second(10))});
+  fabric->start_flow(moved, 8, unlimited, 0);
+  fabric->start_flow(left, 8, unlimited, 1);
+  fabric->start_timer(Seconds{1}, 2);
+  recorder.then(2, [&] { fabric->redirect(moved, other); });
+  fabric->run(recorder);
+  expect_time(recorder.end_of(0), 1.6);
+  expect_time(recorder.end_of(1), 2.5);
+}
+
 TEST_P(FabricCapacityChange, redirected_flows_keep_what_they_have_moved) {
   // 20 bytes at 10 until 1; link 0 dies, and at 3 the flow moves to link 1, where it shares 10 with
   // another of 15 bytes, begun at 3: 5 each, the 10 that are left are over at 5, the other has 5

@@ -88,6 +88,37 @@ TEST_P(FabricSharing, equal_weights_share_as_if_there_were_none) {
   expect_end(1, 4);
 }
 
+TEST_P(FabricSharing, flows_that_join_others_of_their_route_end_by_what_they_have_left) {
+  // C = 6, 12 bytes each, begun at 0, 1 and 2. Flow 0 has 6 left at 1 and 3 at 2, flow 1 then 9.
+  // Three at 2 each: flow 0 is over at 3.5, when 6 and 9 are left. Two at 3: flow 1 is over at 5.5,
+  // when flow 2 has 3 left, at 6: over at 6. Routes of the same links are as one.
+  const auto link = fabric_->add_resource(per_second(6));
+  const RouteId routes[] = {add_route(*fabric_, {link}), add_route(*fabric_, {link})};
+  const auto start = [&](EventTag tag) {
+    fabric_->start_flow(routes[tag % 2], 12, unlimited, tag);
+  };
+  start(0);
+  fabric_->start_timer(Seconds{1}, 11);
+  fabric_->start_timer(Seconds{2}, 12);
+  recorder_.then(11, [&] { start(1); });
+  recorder_.then(12, [&] { start(2); });
+  fabric_->run(recorder_);
+  expect_end(0, 3.5);
+  expect_end(1, 5.5);
+  expect_end(2, 6);
+}
+
+TEST_P(FabricSharing, a_light_flow_with_little_to_move_overtakes_a_heavy_one) {
+  // C = 6, weights 2 and 1: 4 and 2. Flow 1 (2 bytes) is over at 1; flow 0 has 16 - 4 = 12 left, at
+  // 6: over at 3. Both have the same cap of 5 a unit of weight, which binds nothing.
+  const auto route = add_route(*fabric_, {fabric_->add_resource(per_second(6))});
+  fabric_->start_flow(route, 16, {per_second(5), 2}, 0);
+  fabric_->start_flow(route, 2, {per_second(5), 1}, 1);
+  fabric_->run(recorder_);
+  expect_end(1, 1);
+  expect_end(0, 3);
+}
+
 TEST_P(FabricSharing, a_weight_counts_on_every_link) {
   // Flow 0 (weight 3) uses both links, flow 1 the first, flow 2 the second. C_0 = 8, C_1 = 20.
   //   3 + 1 parts of 8: level 2, x_0 = 6, x_1 = 2, then x_2 = 20 - 6 = 14.
@@ -110,7 +141,7 @@ TEST_P(FabricSharing, a_rate_cap_leaves_the_rest_to_others) {
   // at 3. Flow 0 stays at its cap: 8 / 2 = 4. Then the same again, over at 8.
   const auto route = add_route(*fabric_, {fabric_->add_resource(per_second(12))});
   const auto start = [&](EventTag first, double weight) {
-    fabric_->start_flow(route, 8, {per_second(2), weight}, first);
+    fabric_->start_flow(route, 8, {per_second(2 / weight), weight}, first);
     fabric_->start_flow(route, 10, unlimited, first + 1);
     fabric_->start_flow(route, 20, unlimited, first + 2);
   };

@@ -35,13 +35,14 @@ class Network {
       ++loads.back().times;
     }
     const auto id = sharing_.add_flow(loads);
-    sharing_.start(id, {BytesPerSecond{rate_cap}, weight});
+    sharing_.start(id, {BytesPerSecond{rate_cap / weight}, weight});
     running_[id] = {route, rate_cap, weight};
     return id;
   }
-  void change(std::uint32_t flow, double rate_cap, double weight) {
-    sharing_.change(flow, {BytesPerSecond{rate_cap}, weight});
-    running_[flow].rate_cap = rate_cap;
+  /// The cap of a flow of weight 1 stays as it is.
+  void set_weight(std::uint32_t flow, double weight) {
+    sharing_.set_weight(flow, weight);
+    running_[flow].rate_cap *= weight / running_[flow].weight;
     running_[flow].weight = weight;
   }
   void end(std::uint32_t flow) {
@@ -97,7 +98,7 @@ class Network {
     }
   }
 
-  double rate(std::uint32_t flow) const { return sharing_.rate(flow); }
+  double rate(std::uint32_t flow) const { return running_.at(flow).weight * sharing_.level(flow); }
   std::size_t solved() const { return sharing_.solved().size(); }
   std::size_t flows() const { return running_.size(); }
   std::uint32_t flow(std::size_t place) const {
@@ -157,8 +158,7 @@ class RandomHistory {
     } else if (draw(0, 2 * history_.flows) < network_.flows()) {
       network_.end(drawn_flow());
     } else if (history_.weights && network_.flows() > 0 && draw(0, 2) == 0) {
-      const double cap = drawn_cap();
-      network_.change(drawn_flow(), cap, weight(cap));
+      network_.set_weight(drawn_flow(), weight(drawn_cap()));
     } else {
       const double cap = drawn_cap();
       network_.start(history_.folded ? folded(route()) : route(), cap,
