@@ -17,6 +17,7 @@
 #include "sim/algorithms/registry.h"
 #include "sim/execution/data_partition.h"
 #include "sim/execution/machine_events.h"
+#include "sim/execution/symmetry.h"
 #include "sim/execution/wiring.h"
 #include "sim/nccl/nccl_algorithm.h"
 #include "sim/plan/plan.h"
@@ -62,6 +63,8 @@ struct CompiledCall {
   std::optional<Candidate> nccl_choice{};  ///< where NCCL tunes the call
   /// The wiring where capacities depend on the call: what host memory carries.
   std::shared_ptr<const Wiring> own_wiring{};
+  /// The symmetry of execution_of() it, once it is found. Not for several threads at once.
+  std::shared_ptr<FoundSymmetry> found = std::make_shared<FoundSymmetry>();
 
   const Plan& plan() const { return layout->plan; }
   /// The compiler's calibration as it counts for the plan.

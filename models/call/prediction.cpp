@@ -185,6 +185,7 @@ Prediction simulate(const CompiledCall& call, const SimulationOptions& options) 
     Execution execution = execution_of(call);
     execution.steady = !options.exact;
     execution.fold = !options.exact;
+    execution.found = call.found.get();
     execution.watch = options.watch;
     if (options.begin) {
       options.begin(call.size,

@@ -4,6 +4,7 @@
 
 #include "models/simulate/scalable_textbook.h"
 #include "sim/execution/effort.h"
+#include "sim/execution/symmetry.h"
 
 namespace collsim {
 
@@ -43,15 +44,28 @@ double seconds_of_messages(const CompiledCall& call, const Effort& effort) {
   return seconds_per_message(call) * std::min(effort.whole, patience * effort.steady);
 }
 
-}  // namespace
-
-double likely_seconds(const CompiledCall& call, double enough) {
-  const Execution execution = execution_of(call);
+/// As likely_seconds() says; `is_told`: by how much they are more than `enough`, too.
+double seconds_of(const CompiledCall& call, double enough, bool is_told) {
+  Execution execution = execution_of(call);
+  execution.found = call.found.get();
   const Effort effort = effort_of(execution);
   const double laying = seconds_per_worker * effort.workers;
   const double sending = seconds_of_messages(call, effort);
   if (laying + sending <= enough || 2 * laying > enough) return laying + sending;
-  return 2 * laying + folded_share(execution) * sending;
+  const double max_share = is_told
+                               ? max_share_of_classes
+                               : std::min(max_share_of_classes, (enough - 2 * laying) / sending);
+  return 2 * laying + folded_share(execution, max_share) * sending;
+}
+
+}  // namespace
+
+double likely_seconds(const CompiledCall& call, double enough) {
+  return seconds_of(call, enough, true);
+}
+
+bool takes_longer(const CompiledCall& call, double seconds) {
+  return seconds_of(call, seconds, false) > seconds;
 }
 
 double likely_seconds_of_layout(const CompiledCall& call) {

@@ -8,6 +8,7 @@
 #include "models/simulate/scalable_textbook.h"
 #include "sim/execution/effort.h"
 #include "sim/execution/machine_events.h"
+#include "sim/execution/symmetry.h"
 
 namespace collsim {
 
@@ -67,7 +68,8 @@ bool ScaledCall::is_textbook_within_budget(AskedCall& call) {
   }
   CallModel* const small = small_of(min_representatives);
   if (small == nullptr) return true;
-  const double share = folded_share(execution_of(call_on(*small, call).call));
+  const Execution execution = execution_of(call_on(*small, call).call);
+  const double share = folded_share(execution, max_share_of_classes);
   return likely_seconds_of_pairs(compiler, call.size(), share, call.estimate()) <= most;
 }
 

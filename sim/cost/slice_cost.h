@@ -143,12 +143,6 @@ inline BytesPerSecond busy_rate_of(const ProtocolConstants& cost, const MemoryOp
   return BytesPerSecond{cost.wire_factor * setting.full_round / work.value};
 }
 
-/// What a thread block of a tree pays per chunk in each of its lanes besides moving data, as its
-/// lanes add up: Simple's step, or what first rounds take longer.
-inline Seconds serial_of_lane(const ProtocolConstants& cost, const MemoryOps& operations) {
-  return cost.flags_lines() ? first_round_rest(cost, operations) : cost.step;
-}
-
 /// How many times as much the two lanes of a tree get done together as one after the other.
 inline double gain_of_lanes(const ProtocolConstants& cost) {
   return 1 + cost.corrections.overlap;

@@ -98,12 +98,12 @@ Effort effort_of(const Execution& execution) {
   return effort;
 }
 
-double folded_share(const Execution& execution) {
+double folded_share(const Execution& execution, double max_share) {
   if (!may_fold(execution)) return 1;
   const ThreadBlockCosts costs = thread_block_costs(execution.cost, execution.protocol);
   FabricDraft draft;
   const CallLayout layout = lay_out(execution, costs, draft);
-  const auto symmetry = symmetry_of(execution, layout, draft);
+  const auto symmetry = symmetry_of(execution, layout, draft, max_share);
   if (!symmetry) return 1;
   return static_cast<double>(symmetry->workers.size.size()) /
          static_cast<double>(layout.workers.size());

@@ -16,7 +16,7 @@ struct Effort {
 /// Counts the messages of an execution without running it.
 Effort effort_of(const Execution& execution);
 /// The share of the messages that is simulated where equals are folded (symmetry_of()). Lays the
-/// execution out where it may_fold(), without running it.
-double folded_share(const Execution& execution);
+/// execution out where it may_fold(), without running it. 1 where it is more than `max_share`.
+double folded_share(const Execution& execution, double max_share);
 
 }  // namespace collsim

@@ -14,6 +14,8 @@ namespace collsim {
 /// Hears now and then how many messages an execution has sent. May end it by an exception.
 using Watch = std::function<void(std::uint64_t messages)>;
 
+struct FoundSymmetry;
+
 /// One call of a collective, ready to run. References must outlive the call of execute().
 struct Execution {
   const Plan& plan;
@@ -31,6 +33,7 @@ struct Execution {
   /// Whether ranks and links that are equal may be simulated once for all (symmetry_of()). What
   /// comes out is the same to 1e-9.
   bool fold = true;
+  FoundSymmetry* found = nullptr;  ///< where symmetry_of() keeps what it finds; null: nowhere
 
   /// What no call takes less than, however little it moves.
   Seconds issue() const {

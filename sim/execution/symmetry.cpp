@@ -129,8 +129,8 @@ class CallColours {
     colour_workers();
   }
 
-  /// Whether no class splits any more, and most members have equals.
-  bool refine();
+  /// Whether no class splits any more, and workers have at most this share of classes.
+  bool refine(double max_share);
   Symmetry symmetry() const;
 
  private:
@@ -353,7 +353,7 @@ std::uint64_t CallColours::effort() const {
 
 /// Classes are counted after 1, 2, 3, 4, 5, 7, 9, 12... rounds: to count them costs more than a
 /// round. They only ever split, so that equal numbers mean that none has.
-bool CallColours::refine() {
+bool CallColours::refine(double max_share) {
   const std::uint64_t rounds = effort();
   Colours all = workers_;
   all.insert(all.end(), fifos_.begin(), fifos_.end());
@@ -367,7 +367,8 @@ bool CallColours::refine() {
   for (std::uint64_t i = 0; i < rounds; ++i) {
     if (i == next_count) {
       const std::size_t of_workers = count_distinct(workers);
-      if (2 * of_workers > workers.size()) return false;
+      const double share = static_cast<double>(of_workers) / static_cast<double>(workers.size());
+      if (share > max_share) return false;
       const std::size_t classes = of_workers + count_distinct(fifos) + count_distinct(resources);
       if (classes == before) {
         workers_.assign(workers.begin(), workers.end());
@@ -464,19 +465,33 @@ bool may_fold(const Execution& execution) {
                      [](const MachineChange& change) { return change.wires.empty(); });
 }
 
-std::optional<Symmetry> symmetry_of(const Execution& execution, const CallLayout& layout,
-                                    const FabricDraft& draft) {
+namespace {
+
+std::optional<Symmetry> find_symmetry(const Execution& execution, const CallLayout& layout,
+                                      const FabricDraft& draft, double max_share) {
   // Who comes first at an instant is copied into its socket first.
   const bool has_sockets = execution.cost.proxy.socket.count > 0 && !layout.proxies.empty();
   const bool are_seen = draft.bursts() || has_sockets;
   if (layout.workers.empty() || are_seen || !may_fold(execution)) return std::nullopt;
   const std::vector<ChannelChunking> cuts = cuts_of(execution.plan, execution.partition);
   CallColours colours(execution, layout, draft, cuts);
-  if (!colours.refine()) return std::nullopt;
+  if (!colours.refine(max_share)) return std::nullopt;
   Symmetry symmetry = colours.symmetry();
   if (!execution.plan.channels_divide_chunks && !equals_never_contend(symmetry, layout, draft)) {
     return std::nullopt;
   }
+  return symmetry;
+}
+
+}  // namespace
+
+std::optional<Symmetry> symmetry_of(const Execution& execution, const CallLayout& layout,
+                                    const FabricDraft& draft, double max_share) {
+  if (!execution.fold) return std::nullopt;
+  if (execution.found != nullptr && execution.found->is_known) return execution.found->symmetry;
+  std::optional<Symmetry> symmetry = find_symmetry(execution, layout, draft, max_share);
+  const bool is_all = symmetry || max_share >= max_share_of_classes;
+  if (execution.found != nullptr && is_all) *execution.found = {true, symmetry};
   return symmetry;
 }
 

@@ -31,19 +31,30 @@ struct Symmetry {
   std::uint32_t rank_classes = 0;  ///< of ranks, by the classes of their workers
 };
 
+/// What symmetry_of() has found of an execution, so that whoever asks again need not look.
+struct FoundSymmetry {
+  bool is_known = false;
+  std::optional<Symmetry> symmetry;
+};
+
 /// Whether equals stay equal as far as one can tell before the call is laid out: no calls in a row
 /// or wires that change.
 bool may_fold(const Execution& execution);
 
-/// Nothing where a call has no symmetry that is worth it, or where equals would not stay equal or
-/// must be seen one by one: not may_fold(), sockets, bursts, chunks of unequal size, and links on
-/// which equals contend (who comes first at an instant gets more; not so where everybody sends to
-/// everybody).
+/// The share of the workers above which it is not worth to simulate equals once.
+inline constexpr double max_share_of_classes = 0.5;
+
+/// Nothing where a call has more classes of workers than `max_share` of them, or where equals would
+/// not stay equal or must be seen one by one: not may_fold(), sockets, bursts, chunks of unequal
+/// size, and links on which equals contend (who comes first at an instant gets more; not so where
+/// everybody sends to everybody).
 ///
-/// Found by colour refinement: colours start as what each is by itself and become finer by the
-/// colours around it, until no class splits any more. Colours are hashes of 64 bits.
+/// Execution::found is asked first. Else found by colour refinement: colours start as what each is
+/// by itself and become finer by the colours around it, until no class splits any more. Colours are
+/// hashes of 64 bits.
 std::optional<Symmetry> symmetry_of(const Execution& execution, const CallLayout& layout,
-                                    const FabricDraft& draft);
+                                    const FabricDraft& draft,
+                                    double max_share = max_share_of_classes);
 
 /// The layout with one worker and FIFO of each class, on a fabric that folds().
 CallLayout fold(const CallLayout& layout, const Symmetry& symmetry, const FabricDraft& draft,

@@ -1,6 +1,7 @@
 #include "models/nccl/search/graph_search.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -330,13 +331,14 @@ std::size_t min_nvls_gpus(NcclVersion version) {
 
 namespace {
 
-/// All that a search depends on, byte after byte, so that two searches can be held against each
-/// other.
+/// All that the searches of a host depend on, byte after byte, so that two can be held against each
+/// other. Settings that leave its paths as they are leave them, too.
 class SearchKey {
  public:
-  SearchKey(const NcclSystem& system, bool inter, const NcclEnvironment& environment,
-            NcclVersion version) {
-    add(inter, version.major_number, version.minor_number, version.patch, system.multicast());
+  SearchKey(const NcclSystem& system, const NcclPaths& paths, bool inter,
+            const NcclEnvironment& environment, NcclVersion version) {
+    add(inter, version.major_number, version.minor_number, version.patch, system.multicast(),
+        environment.cross_nic, paths.worst_of_relay());
     for (const NcclNode& node : system.nodes()) add(node);
     for (const NcclNodeKind kind : {NcclNodeKind::gpu, NcclNodeKind::net}) {
       for (const std::uint32_t node : system.of_kind(kind)) add(node);
@@ -344,22 +346,28 @@ class SearchKey {
     for (const NcclLink& link : system.links()) {
       add(link.from, link.to, link.kind, link.bandwidth);
     }
-    add(environment.p2p_level.has_value(), environment.p2p_level.value_or(PathType::loc),
-        environment.gdr_level.has_value(), environment.gdr_level.value_or(PathType::loc),
-        environment.shm_disabled, environment.nvb_disabled, environment.pxn_disabled,
-        environment.over_sockets(), environment.cross_nic, environment.collnet_enabled,
-        environment.nvls_enabled, environment.gdr_over_c2c.value_or(true),
-        environment.gdr_over_c2c.has_value(), environment.pxn_over_c2c.value_or(true),
-        environment.pxn_over_c2c.has_value());
+    for (std::uint32_t from = 0; from < system.nodes().size(); ++from) {
+      for (std::uint32_t to = 0; to < system.nodes().size(); ++to) add(paths.between(from, to));
+    }
   }
 
-  std::string take() && { return std::move(bytes_); }
+  /// The key of the search for one graph.
+  std::string of(const NcclGraph& asked) const {
+    SearchKey key = *this;
+    key.add(asked.use, asked.pattern, asked.collnet, asked.min_channels, asked.max_channels);
+    return std::move(key.bytes_);
+  }
 
  private:
   template <typename... Values>
   void add(const Values&... values) {
     static_assert((std::is_scalar_v<Values> && ...));
     (bytes_.append(reinterpret_cast<const char*>(&values), sizeof values), ...);
+  }
+
+  void add(const NcclPath& path) {
+    add(path.bandwidth, path.type, path.staged, path.links.size());
+    for (const std::uint32_t link : path.links) add(link);
   }
 
   void add(const NcclNode& node) {
@@ -378,15 +386,39 @@ class SearchKey {
   std::string bytes_;
 };
 
-NcclGraphs searched(const NcclSystem& system, const NcclPaths& paths, bool inter,
-                    const NcclEnvironment& environment, NcclVersion version) {
+/// Studies ask for one host many times, with settings that a search does not depend on.
+NcclGraph known_or_found(const SearchKey& host, const NcclGraph& asked,
+                         const std::function<NcclGraph()>& find) {
+  constexpr std::size_t max_known = 1024;
+  static std::mutex mutex;
+  static std::map<std::string, NcclGraph> known;
+  const std::string key = host.of(asked);
+  {
+    const std::lock_guard lock(mutex);
+    const auto found = known.find(key);
+    if (found != known.end()) return found->second;
+  }
+  NcclGraph graph = find();
+  const std::lock_guard lock(mutex);
+  if (known.size() >= max_known) known.clear();
+  known.emplace(key, graph);
+  return graph;
+}
+
+}  // namespace
+
+NcclGraphs search_graphs(const NcclSystem& system, const NcclPaths& paths, bool inter,
+                         const NcclEnvironment& environment, NcclVersion version) {
+  const SearchKey host(system, paths, inter, environment, version);
   const auto find = [&](const NcclGraph& asked) {
     if (!environment.graph_file.empty()) {
       if (auto given = read_nccl_graph(environment.graph_file, asked.use, system, environment)) {
         return *given;
       }
     }
-    return GraphSearch(system, paths, inter, environment.cross_nic, version).run(asked);
+    return known_or_found(host, asked, [&] {
+      return GraphSearch(system, paths, inter, environment.cross_nic, version).run(asked);
+    });
   };
   NcclGraphs graphs;
   graphs.ring = find(asked_graph(GraphUse::ring, GraphPattern::ring, false, 1, 32));
@@ -406,31 +438,6 @@ NcclGraphs searched(const NcclSystem& system, const NcclPaths& paths, bool inter
   if (environment.nvls_enabled && !forbids_nvlink(environment) && enough) {
     graphs.nvls = find(graphs.nvls);
   }
-  return graphs;
-}
-
-}  // namespace
-
-NcclGraphs search_graphs(const NcclSystem& system, const NcclPaths& paths, bool inter,
-                         const NcclEnvironment& environment, NcclVersion version) {
-  // Files are read anew each time.
-  if (!environment.graph_file.empty()) {
-    return searched(system, paths, inter, environment, version);
-  }
-  // Studies ask for one host many times, with settings that the search does not depend on.
-  constexpr std::size_t max_known = 256;
-  static std::mutex mutex;
-  static std::map<std::string, NcclGraphs> known;
-  const std::string key = SearchKey(system, inter, environment, version).take();
-  {
-    const std::lock_guard lock(mutex);
-    const auto found = known.find(key);
-    if (found != known.end()) return found->second;
-  }
-  NcclGraphs graphs = searched(system, paths, inter, environment, version);
-  const std::lock_guard lock(mutex);
-  if (known.size() >= max_known) known.clear();
-  known.emplace(key, graphs);
   return graphs;
 }
 

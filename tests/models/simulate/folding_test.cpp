@@ -11,6 +11,7 @@
 #include "models/calibration/transport.h"
 #include "models/call/prediction.h"
 #include "models/call/rank_gpus.h"
+#include "models/simulate/likely_seconds.h"
 #include "sim/base/data_directory.h"
 #include "sim/fabric/native_fabric.h"
 #include "sim/topologies/loader.h"
@@ -50,6 +51,25 @@ class FoldedNcclPlan : public testing::Test {
 
   Topology topology_;
 };
+
+// The guess looks for equals, and the simulation takes those that it found.
+TEST_F(FoldedNcclPlan, takes_as_long_after_a_guess_of_its_cost) {
+  for (const char* const algorithm : {"ring", "tree", "nvlstree"}) {
+    const CallCompiler compiler(spec(Collective::all_reduce, algorithm));
+    for (const std::int64_t size : {1 << 13, 1 << 26}) {
+      SCOPED_TRACE(std::string(algorithm) + " " + std::to_string(size));
+      const Prediction alone = simulate(compiler.plan(Bytes{size}));
+      const CompiledCall call = compiler.plan(Bytes{size});
+      for (const double enough : {1e-6, 1e-3, 1e-2, 0.1, 10.0}) {
+        const bool is_longer = takes_longer(call, enough);
+        EXPECT_EQ(is_longer, likely_seconds(compiler.plan(Bytes{size}), enough) > enough) << enough;
+      }
+      const Prediction later = simulate(call);
+      EXPECT_EQ(later.time, alone.time);
+      EXPECT_EQ(later.classes, alone.classes);
+    }
+  }
+}
 
 TEST_F(FoldedNcclPlan, ends_as_if_nothing_were_folded) {
   std::map<std::string, int> folded;

@@ -1,7 +1,5 @@
 #include "tools/collsim/core/wrap.h"
 
-#include <fmt/format.h>
-
 #include <sstream>
 
 namespace collsim::command {
@@ -21,10 +19,6 @@ std::string wrapped(std::string_view text, std::string_view first, std::string_v
     any_word = true;
   }
   return lines + line + "\n";
-}
-
-std::string wrapped_list(const std::vector<std::string>& names, std::string_view indent) {
-  return wrapped(fmt::format("{}", fmt::join(names, ", ")), indent, indent);
 }
 
 }  // namespace collsim::command

@@ -47,7 +47,7 @@ struct CapacityRequest {
   CostBasis basis = CostBasis::rent;
   std::string vendor;  ///< empty: any
   /// The budget of each point; a plan may have hundreds. Nothing: formulas alone.
-  std::optional<SimulationBudget> budget = SimulationBudget{.max_seconds = 1};
+  std::optional<SimulationBudget> budget = SimulationBudget{.max_seconds = 0.5};
   /// Hears after each row how many of all are predicted. Any thread may call it.
   std::function<void(std::size_t done, std::size_t all)> progress{};
 };

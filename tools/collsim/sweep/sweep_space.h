@@ -34,7 +34,6 @@ class SweepSpace {
   explicit SweepSpace(const TextFile& file);
 
   std::uint64_t points() const { return points_; }
-  const std::vector<SweepAxis>& axes() const { return axes_; }
   /// All fields, in the order of the file.
   std::vector<const SweepField*> fields() const;
 
