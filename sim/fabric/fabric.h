@@ -25,7 +25,8 @@ struct FlowRate {
   friend bool operator==(const FlowRate&, const FlowRate&) = default;
 
   BytesPerSecond cap;  ///< the most that a flow of weight 1 reaches; may be `unlimited`
-  /// Positive; the flow is as fast as so many of weight 1. At most 2^19; engines round it to 2^-44.
+  /// Positive; the flow is as fast as so many of weight 1. `native` rounds it to multiples of 2^-42
+  /// and has no more than 2^12.
   double weight = 1;
 };
 

@@ -16,7 +16,9 @@ namespace {
 constexpr double same_instant = 1e-14;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 /// Weights are whole numbers of these: their sums stay exact, however many flows come and go.
-constexpr double weight_units = std::uint64_t{1} << 44U;
+constexpr double weight_units = std::uint64_t{1} << 42U;
+/// Sums of a thousand of these stay whole.
+constexpr double max_weight = 1U << 12U;
 
 }  // namespace
 
@@ -67,15 +69,16 @@ std::uint32_t NativeFabric::take_path(std::span<const Load> loads) {
 
 void NativeFabric::start_flow(RouteId route, double bytes, const FlowRate& rate, EventTag tag) {
   assert(bytes >= 0 && std::isfinite(bytes) && rate.cap.value > 0);
-  assert(rate.weight > 0 && rate.weight <= 1U << 19U);
+  assert(rate.weight > 0);
   if (bytes == 0) {
     queue_.push(now_, {tag, empty_flow_version});
     return;
   }
   Flow flow;
-  flow.weight = static_cast<std::uint64_t>(std::llround(rate.weight * weight_units));
+  const double weight = std::clamp(rate.weight, 1 / weight_units, max_weight);
+  flow.weight = static_cast<std::uint64_t>(std::llround(weight * weight_units));
   flow.tag = tag;
-  add_flow(route, bytes / rate.weight, rate.cap, flow);
+  add_flow(route, bytes / weight, rate.cap, flow);
 }
 
 /// A flow that has so much to move for each unit of its weight.

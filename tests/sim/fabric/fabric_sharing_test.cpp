@@ -119,6 +119,18 @@ TEST_P(FabricSharing, a_light_flow_with_little_to_move_overtakes_a_heavy_one) {
   expect_end(0, 3);
 }
 
+// C = 10, and 10 bytes, alone: over at 1.
+TEST(NativeFabric, takes_any_weight) {
+  for (const double weight : {1e-30, 1e-13, 1e-3, 1.0, 4096.0, 1e30}) {
+    const auto fabric = make_fabric(Engine::native);
+    Recorder recorder(*fabric);
+    const auto route = add_route(*fabric, {fabric->add_resource(per_second(10))});
+    fabric->start_flow(route, 10, {unlimited, weight}, 0);
+    fabric->run(recorder);
+    EXPECT_NEAR(recorder.end_of(0), 1, 1e-9) << weight;
+  }
+}
+
 TEST_P(FabricSharing, a_weight_counts_on_every_link) {
   // Flow 0 (weight 3) uses both links, flow 1 the first, flow 2 the second. C_0 = 8, C_1 = 20.
   //   3 + 1 parts of 8: level 2, x_0 = 6, x_1 = 2, then x_2 = 20 - 6 = 14.
