@@ -113,7 +113,6 @@ NativeFabric::BundleId NativeFabric::take_bundle(std::uint32_t path, BytesPerSec
   if (empty == none) {
     empty = sharing_.add_flow(loads_of(paths_[path]));
     Bundle bundle;
-    bundle.path = path;
     bundle.next = paths_[path].first_bundle;
     bundles_.push_back(bundle);
     paths_[path].first_bundle = empty;
@@ -173,10 +172,12 @@ void NativeFabric::redirect(RouteId from, RouteId to) {
       if (flow.route == from && path == new_path) {
         flows_[f].route = to;
       } else if (flow.route == from) {
-        remove(bundles_[id], f);
-        touch(id);
-        const double left = std::max(flow.end - moved_by_now, 0.0);
-        add_flow(to, left, bundles_[id].cap, flow);
+        const double left = flow.end - moved_by_now;
+        if (left > 0) {  // else it is over at this instant
+          remove(bundles_[id], f);
+          touch(id);
+          add_flow(to, left, bundles_[id].cap, flow);
+        }
       }
       f = flow.next;
     }
@@ -231,14 +232,15 @@ void NativeFabric::dispatch(FabricEvent event, double instant_end, FabricListene
   }
 }
 
-/// Those of the bundle that are over at this instant. The listener may start others meanwhile.
+/// Those of the bundle that are over at this instant: none where they were redirected at it. The
+/// listener may start others meanwhile.
 void NativeFabric::end_flows(BundleId id, double instant_end, FabricListener& listener) {
   touch(id);
-  do {
+  while (finish_of_first(bundles_[id]) <= instant_end) {
     const FlowId first = bundles_[id].first;
     remove(bundles_[id], first);
     listener.on_flow_done(flows_[first].tag);
-  } while (finish_of_first(bundles_[id]) <= instant_end);
+  }
   bundles_[id].finish = infinity;
 }
 
@@ -299,10 +301,11 @@ double NativeFabric::moved(const Bundle& bundle) const {
   return bundle.moved + bundle.level * (now_ - bundle.settled);
 }
 
-/// Infinite: there is none, or it stands still.
+/// Infinite: there is none, or it stands still with something to move.
 double NativeFabric::finish_of_first(const Bundle& bundle) const {
-  if (bundle.first == none || bundle.level == 0) return infinity;
+  if (bundle.first == none) return infinity;
   const double left = flows_[bundle.first].end - bundle.moved;
+  if (bundle.level == 0) return left > 0 ? infinity : now_;
   return std::max(bundle.settled + left / bundle.level, now_);
 }
 

@@ -62,7 +62,6 @@ class NativeFabric final : public Fabric {
     FlowId first = none;  ///< by their ends
     FlowId last = none;
     BundleId next = none;  ///< of the same path
-    std::uint32_t path = 0;
     std::uint32_t version = first_version;
     bool scheduled = false;   ///< whether an event with the present version is in the queue
     bool unhindered = false;  ///< whether nothing but more flows can slow it down

@@ -138,6 +138,37 @@ TEST_P(FabricCapacityChange, a_redirect_leaves_flows_of_other_routes_over_the_sa
   expect_time(recorder.end_of(1), 2.5);
 }
 
+// At the instant at which flow 0 ends its route is redirected, its link dies, or both. Its end
+// stands, whichever of the two is heard of first; flow 1 of another route, with 10 more to move,
+// goes on.
+TEST_P(FabricCapacityChange, a_flow_that_is_over_at_this_instant_is_over) {
+  for (const bool is_redirected : {false, true}) {
+    for (const bool dies : {false, true}) {
+      for (const bool is_told_first : {false, true}) {
+        const auto fabric = make_fabric(GetParam());
+        Recorder recorder(*fabric);
+        const ResourceId link = fabric->add_resource(per_second(10));
+        const RouteId route = add_route(*fabric, {link});
+        const RouteId beside = add_route(*fabric, {link});
+        const RouteId other = add_route(*fabric, {fabric->add_resource(per_second(10))});
+        if (is_told_first) fabric->start_timer(Seconds{2}, 2);
+        fabric->start_flow(route, 10, unlimited, 0);
+        fabric->start_flow(beside, 20, unlimited, 1);
+        if (!is_told_first) fabric->start_timer(Seconds{2}, 2);
+        recorder.then(2, [&] {
+          if (is_redirected) fabric->redirect(route, other);
+          if (dies) fabric->set_capacity(link, per_second(0));
+        });
+        if (dies) fabric->start_timer(Seconds{3}, 3);
+        recorder.then(3, [&] { fabric->set_capacity(link, per_second(10)); });
+        fabric->run(recorder);
+        expect_time(recorder.end_of(0), 2);
+        expect_time(recorder.end_of(1), dies ? 4 : 3);
+      }
+    }
+  }
+}
+
 TEST_P(FabricCapacityChange, redirected_flows_keep_what_they_have_moved) {
   // 20 bytes at 10 until 1; link 0 dies, and at 3 the flow moves to link 1, where it shares 10 with
   // another of 15 bytes, begun at 3: 5 each, the 10 that are left are over at 5, the other has 5
